@@ -16,9 +16,7 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::counted;
 use crate::base::tree::Tree;
-use crate::input::kustomize::{
-    AgentBuild, Builds, BuiltDirectory, DeliveredBuild, DeliveredObject,
-};
+use crate::input::kustomize::{AgentBuild, BuildObject, Builds, BuiltDirectory, DeliveredBuild};
 use crate::input::load::Files;
 use crate::output::render::{HostsByDirectory, PlannedHost};
 use crate::site::Site;
@@ -128,14 +126,14 @@ impl<'a> CompleteRepo<'a> {
                 return finding.into_iter().filter(is_left).collect();
             }
         };
-        let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<DeliveredObject<'_>>)>> =
+        let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<&BuildObject>)>> =
             BTreeMap::new();
         let by = match agent {
             Some(agent) => agent.by.clone(),
             None => format!("`kustomize build {}`", layout::directory_argument(directory)),
         };
-        let place_of = |host: Option<DeliveredObject<'_>>, route: &[&str]| {
-            let written = host.and_then(|host| host.place_of(route, top));
+        let place_of = |host: Option<&BuildObject>, route: &[&str]| {
+            let written = host.and_then(|host| host.changed_at(route, top));
             written.or_else(|| {
                 let file = builds.kustomization_file(directory).map(Place::File);
                 agent.and_then(AgentBuild::place).or(file)
@@ -150,7 +148,7 @@ impl<'a> CompleteRepo<'a> {
                 .or_else(|| delivered.host(name.as_str(), Some(namespace.as_str())))
                 .or_else(|| delivered.host_in_document(&planned.host.origin));
             let route = match host {
-                Some(host) => planned.changed_field(host.object()),
+                Some(host) => planned.changed_field(&host.value),
                 None => Some(Vec::new()),
             };
             if let Some(route) = route {
@@ -161,7 +159,7 @@ impl<'a> CompleteRepo<'a> {
             else {
                 continue;
             };
-            let metadata = host.object().get("metadata").cloned().unwrap_or_default();
+            let metadata = host.value.get("metadata").cloned().unwrap_or_default();
             let metadata: Metadata = yaml_serde::from_value(metadata).unwrap_or_default();
             let options = in_metadata(&metadata, false, |route| {
                 place_of(Some(host), &route).unwrap_or_else(|| planned.host.origin.name())
@@ -199,23 +197,22 @@ fn moved_services(
     let own = directory.strip_prefix(output).ok();
     let own = own.and_then(|path| layout::cluster_of(&path.join(layout::KUSTOMIZATION)));
     let own = own.map(|cluster| cluster.namespace.to_string());
-    let made = delivered.objects().filter_map(|object| {
-        let object = object.object();
+    let made = delivered.objects.iter().filter_map(|BuildObject { value: object, .. }| {
         let is_secret = object.get("kind")?.as_str()?.ends_with("Secret");
         object.get("metadata")?.get("name")?.as_str().filter(|_| is_secret)
     });
     let made: HashSet<&str> = made.collect();
-    let moved = delivered.objects().filter_map(|object| {
-        let place = object.place_of(&["metadata", "namespace"], output)?;
+    let moved = delivered.objects.iter().filter_map(|object| {
+        let place = object.changed_at(&["metadata", "namespace"], output)?;
         let former = own.clone().or_else(|| object.former_namespace())?;
-        let text = |field: &str| object.object().get("metadata")?.get(field)?.as_str();
+        let text = |field: &str| object.value.get("metadata")?.get(field)?.as_str();
         let (name, namespace) = (text("name")?, text("namespace")?);
-        if former == namespace || !object.is_below(output) {
+        if former == namespace || !object.origin.file.starts_with(output) {
             return None;
         }
-        let kind = object.object().get("kind")?.as_str()?;
+        let kind = object.value.get("kind")?.as_str()?;
         let mut names = Vec::new();
-        object.object().values().for_each(|field| add_secrets(field, &mut names));
+        object.value.values().for_each(|field| add_secrets(field, &mut names));
         let secret = names.into_iter().find(|name| !made.contains(name))?;
         Some((format!("{kind} {former}/{name}"), namespace, secret, place))
     });
@@ -254,11 +251,11 @@ fn finding(
     by: &str,
     route: &[&str],
     first: &HostKey,
-    built: Option<DeliveredObject<'_>>,
+    built: Option<&BuildObject>,
     count: usize,
 ) -> Finding {
     const EXEMPT: &str = "exempt these hosts, for example by the `target` of a patch";
-    let metadata = built.and_then(|built| built.object().get("metadata"));
+    let metadata = built.and_then(|built| built.value.get("metadata"));
     let text = |field: &str| metadata?.get(field)?.as_str();
     let (change, value, harm, help) = match route {
         [_, "labels", key] => {

@@ -1,13 +1,14 @@
 //! Directories of a worktree as git sees them: tracked, ignored, changed, and last committed.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{DiffOptions, ErrorCode, Oid, Repository, StatusOptions, Tree};
 
 use super::GitError;
 use super::open::{OpenedRepo, open};
+use crate::base::api::date::Date;
 
 /// The worktree around a directory. Paths are relative to that directory.
 pub struct Checkout(OpenedRepo);
@@ -26,8 +27,8 @@ pub struct DirectoryState {
 pub enum LastChange {
     /// The checked-out commit has none of the paths.
     Uncommitted,
-    /// The time at which a commit was made, in seconds since 1970.
-    At(i64),
+    /// The day on which a commit was made.
+    At(Date),
     /// It is beyond the end of a shallow clone, or before the newest commits.
     Unknown,
 }
@@ -157,7 +158,11 @@ impl Checkout {
             match unchanged {
                 Some(parent) => commit = parent,
                 None if is_cut => break,
-                None => return Ok(LastChange::At(commit.author().when().seconds())),
+                None => {
+                    let seconds = u64::try_from(commit.author().when().seconds());
+                    let day = Date::from_unix_seconds(seconds.unwrap_or_default());
+                    return Ok(LastChange::At(day));
+                }
             }
         }
         Ok(LastChange::Unknown)
@@ -179,8 +184,12 @@ impl Checkout {
 
 /// Returns the ids of paths in a tree.
 fn entries(tree: &Tree<'_>, paths: &[Utf8PathBuf]) -> Vec<Option<Oid>> {
-    let id = |path: &Utf8PathBuf| Some(tree.get_path(path.as_std_path()).ok()?.id());
-    paths.iter().map(id).collect()
+    paths.iter().map(|path| entry_id(tree, path)).collect()
+}
+
+/// Returns the id of what a tree has at a path.
+pub(crate) fn entry_id(tree: &Tree<'_>, path: &Utf8Path) -> Option<Oid> {
+    Some(tree.get_path(path.as_std_path()).ok()?.id())
 }
 
 /// Returns the directory of hooks. A relative `core.hooksPath` starts where git runs hooks.
@@ -192,13 +201,15 @@ fn hooks(repo: &Repository) -> Result<PathBuf, GitError> {
     }
 }
 
+/// Returns whether a file can be run.
 #[cfg(unix)]
-fn is_executable(file: &std::path::Path) -> bool {
+pub(crate) fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
+/// Returns whether a file can be run.
 #[cfg(not(unix))]
-fn is_executable(file: &std::path::Path) -> bool {
-    file.is_file()
+pub(crate) fn is_executable(file: &Path) -> bool {
+    file.with_extension("exe").is_file() || file.is_file()
 }

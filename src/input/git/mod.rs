@@ -13,6 +13,7 @@ pub(crate) mod open;
 mod version;
 
 pub use checkout::{Checkout, DirectoryState, Hook, LastChange};
+pub(crate) use checkout::{entry_id, is_executable};
 pub(crate) use head::HeadCommit;
 pub(crate) use history::History;
 pub use open::{EnclosingRepo, KnownBranches, around};
@@ -32,16 +33,12 @@ impl GitError {
         };
         Self(message.as_ref().chars().map(escape).collect())
     }
-
-    /// Creates an error with git's own message, which may have several lines.
-    fn said(text: &str) -> Self {
-        let lines: Vec<String> = text.lines().map(|line| Self::new(line).0).collect();
-        Self(format!("git says: {}", lines.join("\n")))
-    }
 }
 
 impl From<git2::Error> for GitError {
+    /// Creates an error with git's own message, which may have several lines.
     fn from(error: git2::Error) -> Self {
-        Self::said(error.message())
+        let lines: Vec<String> = error.message().lines().map(|line| Self::new(line).0).collect();
+        Self(format!("git says: {}", lines.join("\n")))
     }
 }

@@ -37,10 +37,10 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<OpenedRepo>, GitError> {
         Err(error) if error.code() == ErrorCode::Owner => return Err(foreign(root)),
         Err(error) => return Err(error.into()),
     };
-    let (repo, is_from_environment) = match (environment_repo(root, found.as_ref()), found) {
-        (Some(repo), _) => (repo, true),
-        (None, Some(repo)) => (repo, false),
-        (None, None) => return Ok(None),
+    let named = environment_repo(root, found.as_ref());
+    let is_from_environment = named.is_some();
+    let Some(repo) = named.or(found) else {
+        return Ok(None);
     };
     let prefix = prefix(&repo, root)?;
     Ok(Some(OpenedRepo { repo, prefix, is_from_environment }))
@@ -89,14 +89,10 @@ pub fn around(directory: &Utf8Path) -> Result<Option<EnclosingRepo>, GitError> {
     let Some(OpenedRepo { repo, prefix, .. }) = open(directory)? else {
         return Ok(None);
     };
-    let in_utf8 = |path: &Path| {
-        let path = Utf8Path::from_path(path).map(Utf8Path::to_owned);
-        path.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))
-    };
     let top = repo.workdir().map(in_utf8).transpose()?;
     Ok(Some(EnclosingRepo {
-        top,
-        directory: in_utf8(repo.path())?,
+        top: top.map(Utf8Path::to_owned),
+        directory: in_utf8(repo.path())?.to_owned(),
         place: prefix,
         remote: remote(&repo),
         branches: branches(&repo),
@@ -206,10 +202,13 @@ fn prefix(repo: &Repository, root: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
         path.canonicalize_utf8()
             .map_err(|error| GitError::new(format!("cannot read {path}: {error}")))
     };
-    let workdir = Utf8Path::from_path(workdir)
-        .ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
-    let prefix = canonical(root)?.strip_prefix(canonical(workdir)?).map(Utf8Path::to_owned);
+    let workdir = canonical(in_utf8(workdir)?)?;
+    let prefix = canonical(root)?.strip_prefix(workdir).map(Utf8Path::to_owned);
     prefix.map_err(|_| GitError::new(format!("{root} is not in the worktree of its git repo")))
+}
+
+fn in_utf8(path: &Path) -> Result<&Utf8Path, GitError> {
+    Utf8Path::from_path(path).ok_or_else(|| GitError::new("the repo's path is not UTF-8"))
 }
 
 fn foreign(root: &Utf8Path) -> GitError {

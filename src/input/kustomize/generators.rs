@@ -51,7 +51,7 @@ impl Builds {
             all.map(|(list, index, generator)| ReachedGenerator {
                 origin: &node.origin,
                 generator,
-                reaches: self.reach(&node.file),
+                reaches: self.reach(&node.origin.file),
                 directory,
                 list,
                 index,

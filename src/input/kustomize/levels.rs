@@ -34,8 +34,6 @@ pub enum ListField {
 
 /// A kustomization that may rename hosts.
 pub struct RenamingKustomization {
-    /// Its file.
-    pub file: Arc<Utf8Path>,
     /// The renaming field.
     pub field: &'static str,
     /// Place of the field.
@@ -148,11 +146,7 @@ impl Builds {
                         .roots_of(directory)
                         .into_iter()
                         .any(|root| reaches_hosts(&self.root(root).directory));
-            concerns_hosts.then(|| RenamingKustomization {
-                file: node.file.clone(),
-                field,
-                place: node.origin.at([field]),
-            })
+            concerns_hosts.then(|| RenamingKustomization { field, place: node.origin.at([field]) })
         })
     }
 
@@ -201,7 +195,7 @@ impl Builds {
 
     /// Returns the file of a directory's kustomization.
     pub(crate) fn kustomization_file(&self, directory: &Utf8Path) -> Option<Arc<Utf8Path>> {
-        Some(self.nodes.get(directory)?.file.clone())
+        Some(self.nodes.get(directory)?.origin.file.clone())
     }
 
     /// Returns the listed directories below `top`, each with the entry that lists it, sorted by the

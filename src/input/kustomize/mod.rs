@@ -29,7 +29,7 @@ use crate::base::text::non_empty;
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
-    AgentBuild, BuiltDirectory, DeliveredBuild, DeliveredDocument, DeliveredObject, EvaluatedFiles,
+    AgentBuild, BuildObject, BuiltDirectory, DeliveredBuild, DeliveredDocument, EvaluatedFiles,
     EvaluationResult, OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming,
     SubstitutionVariables,
 };
@@ -69,7 +69,9 @@ pub struct FileReach {
 #[derive(Debug, Clone)]
 struct KustomizationNode {
     origin: Origin,
-    file: Arc<Utf8Path>,
+    /// The directory to which its paths are relative. The fields of an agent's object belong to the
+    /// directory that it applies.
+    directory: Utf8PathBuf,
     kustomization: Kustomization,
     resources: Vec<Utf8PathBuf>,
     /// Directories of its components, which also transform its resources.
@@ -84,7 +86,7 @@ struct KustomizationNode {
 impl KustomizationNode {
     /// Returns the namespace that it sets, and its file.
     fn namespace(&self) -> Option<(String, Arc<Utf8Path>)> {
-        Some((non_empty(&self.kustomization.namespace)?.to_owned(), self.file.clone()))
+        Some((non_empty(&self.kustomization.namespace)?.to_owned(), self.origin.file.clone()))
     }
 
     /// Returns whether it is a Component, which is built only as part of another kustomization.
@@ -95,8 +97,7 @@ impl KustomizationNode {
     /// Returns the place that lists a file or the directory of a kustomization.
     fn place_of_listed(&self, path: &Utf8Path) -> Option<Place> {
         let mut entries = self.entries();
-        let entry = entries.find(|entry| entry.path.as_deref() == Some(path))?;
-        Some(entry.place)
+        entries.find(|entry| entry.path.as_deref() == Some(path)).map(|entry| entry.place)
     }
 
     /// Returns the entries of one of its lists, each with its place.
@@ -118,28 +119,20 @@ impl KustomizationNode {
 }
 
 /// Sets the namespace of each kustomization as a component: its own, otherwise that of the last of its
-/// components that sets one. Cycles, where it stays incomplete, are refused elsewhere.
-fn join_namespaces(nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>) {
-    let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
-    for start in nodes.keys().cloned().collect::<Vec<_>>() {
-        // Each directory is pushed twice: to enter it, and below its components, to leave it.
-        let mut pending = vec![(start, false)];
-        while let Some((directory, leave)) = pending.pop() {
-            let Some(node) = nodes.get(&directory) else {
-                continue;
-            };
-            if leave {
-                let mut components = node.components.iter().rev();
-                let joined = components.find_map(|it| nodes.get(it)?.as_component.clone());
-                let namespace = node.namespace().or(joined);
-                nodes.entry(directory).and_modify(|node| node.as_component = namespace);
-            } else if entered.insert(directory.clone()) {
-                let components: Vec<(Utf8PathBuf, bool)> =
-                    node.components.iter().map(|component| (component.clone(), false)).collect();
-                pending.push((directory, true));
-                pending.extend(components);
-            }
-        }
+/// components that sets one. In `order`, each directory follows those that it lists. Cycles, where it
+/// stays incomplete, are refused elsewhere.
+fn join_namespaces(
+    nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>,
+    order: impl IntoIterator<Item = Utf8PathBuf>,
+) {
+    for directory in order {
+        let Some(node) = nodes.get(&directory) else {
+            continue;
+        };
+        let mut components = node.components.iter().rev();
+        let joined = components.find_map(|it| nodes.get(it)?.as_component.clone());
+        let namespace = node.namespace().or(joined);
+        nodes.entry(directory).and_modify(|node| node.as_component = namespace);
     }
 }
 
@@ -162,12 +155,11 @@ impl Builds {
             patches
                 .extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
             let generates = kustomization.all_generators().next().is_some();
-            let file = origin.file.clone();
             let node = KustomizationNode {
+                generates: generates.then(|| origin.file.to_path_buf()),
                 origin: origin.clone(),
-                generates: generates.then(|| file.to_path_buf()),
+                directory: directory.clone(),
                 as_component: None,
-                file,
                 kustomization,
                 resources,
                 components,
@@ -179,13 +171,25 @@ impl Builds {
                         "the directory has two kustomization files, which kustomize refuses",
                     )
                     .at(Place::File(origin.file))
-                    .see(Place::File(other.file), "the other one")
+                    .see(Place::File(other.origin.file), "the other one")
                     .help("merge the files, or delete one"),
                 );
             }
         }
 
-        join_namespaces(&mut nodes);
+        let (order, cycles) = in_order(&nodes);
+        findings.extend(cycles.into_iter().map(|(node, next)| {
+            let listed = node.place_of_listed(&next.directory);
+            let file = &node.origin.file;
+            Finding::new(
+                Code::BuildRefused,
+                format!("`{file}` lists itself, directly or through other kustomizations"),
+            )
+            .at(listed.unwrap_or_else(|| Place::File(file.clone())))
+            .help("remove one of the references; kustomize cannot build a cycle")
+        }));
+        let order: Vec<Utf8PathBuf> = order.into_iter().cloned().collect();
+        join_namespaces(&mut nodes, order);
         // Kustomizations that others list are not built on their own, and neither are components.
         let inner: BTreeSet<&Utf8PathBuf> = nodes
             .values()
@@ -198,19 +202,12 @@ impl Builds {
                 continue;
             }
             let root = builds.roots.len();
-            builds.roots.push(BuildRoot { directory: directory.clone(), file: node.file.clone() });
+            builds
+                .roots
+                .push(BuildRoot { directory: directory.clone(), file: node.origin.file.clone() });
             let reach = FileReach { root, namespace: node.namespace() };
             walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
-        findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
-            let listed = node.place_of_listed(next.file.parent().unwrap_or(Utf8Path::new("")));
-            Finding::new(
-                Code::BuildRefused,
-                format!("`{}` lists itself, directly or through other kustomizations", node.file),
-            )
-            .at(listed.unwrap_or_else(|| Place::File(node.file.clone())))
-            .help("remove one of the references; kustomize cannot build a cycle")
-        }));
         builds.nodes = nodes;
         (builds, findings)
     }
@@ -235,7 +232,7 @@ impl Builds {
         let found = self
             .nodes
             .values()
-            .find_map(|node| Some((node.place_of_listed(path)?, node.file.clone())));
+            .find_map(|node| Some((node.place_of_listed(path)?, node.origin.file.clone())));
         found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
     }
 
@@ -349,14 +346,18 @@ fn walk<'a>(
     }
 }
 
-/// Returns one kustomization of each cycle, and its entry that leads back to itself.
-fn cycles(
+/// A kustomization of a cycle, and its entry that leads back to itself.
+type Cycle<'a> = (&'a KustomizationNode, &'a KustomizationNode);
+
+/// Returns the directories, each after those that it lists, and one kustomization of each cycle.
+fn in_order(
     nodes: &BTreeMap<Utf8PathBuf, KustomizationNode>,
-) -> Vec<(&KustomizationNode, &KustomizationNode)> {
-    let mut done: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
+) -> (Vec<&Utf8PathBuf>, Vec<Cycle<'_>>) {
+    let mut order: Vec<&Utf8PathBuf> = Vec::with_capacity(nodes.len());
+    let mut done: HashSet<&Utf8PathBuf> = HashSet::new();
     // Depth-first search without recursion, so that long chains of kustomizations cannot exhaust
     // the stack.
-    let mut found = Vec::new();
+    let mut cycles = Vec::new();
     for start in nodes.keys() {
         let mut path: Vec<&Utf8PathBuf> = Vec::new();
         let mut depths: HashMap<&Utf8PathBuf, usize> = HashMap::new();
@@ -367,6 +368,7 @@ fn cycles(
                 path.pop();
                 depths.remove(directory);
                 done.insert(directory);
+                order.push(directory);
                 continue;
             }
             let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else {
@@ -375,7 +377,7 @@ fn cycles(
             // The directory is on the current path: a cycle.
             if let Some(at) = depths.get(directory).copied() {
                 let next = path.get(at + 1).and_then(|next| nodes.get(*next));
-                found.push((node, next.unwrap_or(node)));
+                cycles.push((node, next.unwrap_or(node)));
                 continue;
             }
             depths.insert(directory, path.len());
@@ -384,7 +386,7 @@ fn cycles(
             pending.extend(node.listed().map(|listed| (listed, false)));
         }
     }
-    found
+    (order, cycles)
 }
 
 #[cfg(test)]

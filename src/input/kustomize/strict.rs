@@ -9,7 +9,6 @@ use yaml_serde::Value;
 use crate::base::api::kustomization_fields::{KUSTOMIZATION, Type};
 use crate::base::finding::{Place, RouteStep, shown_route};
 use crate::input::decode::unknown_fields::{FLAG, LIST, MAPPING, NOTHING, TEXT, ValueType};
-use crate::input::load::kustomize::entries;
 use crate::input::load::{Document, OtherReading, PlainScalars, read_by_others};
 
 const KIND: &str = "Kustomization";
@@ -191,9 +190,9 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
         return Some((why, vec![RouteStep::from(version_key)], false));
     }
-    if let Some(path) = entries(written).into_iter().find(|path| path.starts_with('/')) {
+    if let Some((route, path)) = absolute_path(written, "") {
         let why = format!("`{path}` is an absolute path, which leads out of the build");
-        return Some((why, route_to(written, path).unwrap_or_default(), false));
+        return Some((why, route, false));
     }
     let says = |(key, value): (&Value, &Value)| {
         let is_type = key
@@ -204,19 +203,43 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
     (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
 }
 
-/// Returns the route to a path in a value; `files` of generators may have a key before it.
-fn route_to(value: &Value, path: &str) -> Option<Vec<RouteStep>> {
-    let below = |step: RouteStep, value: &Value| {
-        route_to(value, path).map(|rest| std::iter::once(step).chain(rest).collect())
+/// Fields with a path, or a list of paths.
+const PATH_FIELDS: [&str; 13] = [
+    "bases",
+    "components",
+    "configurations",
+    "crds",
+    "env",
+    "envs",
+    "files",
+    "generators",
+    "patchesStrategicMerge",
+    "path",
+    "resources",
+    "transformers",
+    "validators",
+];
+
+/// Returns an absolute path in the value of a field, with its route.
+fn absolute_path<'v>(value: &'v Value, field: &str) -> Option<(Vec<RouteStep>, &'v str)> {
+    let below = |step: RouteStep, value: &'v Value, field: &str| {
+        let (mut route, path) = absolute_path(value, field)?;
+        route.insert(0, step);
+        Some((route, path))
     };
     match value {
-        Value::String(text) => text.ends_with(path).then(Vec::new),
+        Value::String(text) if PATH_FIELDS.contains(&field) => {
+            let renamed = text.split_once('=').filter(|_| field == "files");
+            let path = renamed.map_or(text.as_str(), |(_, path)| path);
+            (path.starts_with('/') && !path.contains('\n')).then(|| (Vec::new(), path))
+        }
         Value::Sequence(items) => {
-            items.iter().enumerate().find_map(|(index, item)| below(index.into(), item))
+            let mut items = items.iter().enumerate();
+            items.find_map(|(index, item)| below(index.into(), item, field))
         }
-        Value::Mapping(fields) => {
-            fields.iter().find_map(|(key, value)| below(key.as_str()?.into(), value))
-        }
+        Value::Mapping(fields) => fields
+            .iter()
+            .find_map(|(key, value)| below(key.as_str()?.into(), value, key.as_str()?)),
         _ => None,
     }
 }

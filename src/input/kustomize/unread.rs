@@ -9,6 +9,7 @@ use super::{Builds, KustomizationNode, join};
 use crate::base::api::kustomization::{has, is_inline};
 use crate::base::finding::{Place, RouteStep};
 use crate::base::text::bounded;
+use crate::input::load::kustomize::{ListEntry, file_entries, resource_entries};
 use crate::input::load::texts_of_documents;
 
 /// An entry or field of a kustomization that adds to its build.
@@ -88,8 +89,11 @@ impl Builds {
         is_named: impl Fn(&Utf8Path) -> bool,
         stays: impl Fn(&Utf8Path) -> bool,
     ) -> Vec<BuildEntry> {
-        let nodes = self.nodes.values().filter(|node| stays(&node.file));
-        let entries = nodes.flat_map(|node| node.entries().chain(node.file_entries()));
+        let nodes = self.nodes.values().filter(|node| stays(&node.origin.file));
+        let entries = nodes.flat_map(|node| {
+            let files = file_entries(&node.kustomization).into_iter();
+            node.entries().chain(files.map(|entry| node.entry(&entry)))
+        });
         let names = |entry: &BuildEntry| entry.path.as_deref().is_some_and(&is_named);
         entries.filter(names).collect()
     }
@@ -104,61 +108,18 @@ impl Builds {
 }
 
 impl KustomizationNode {
-    /// Returns the entries of its lists.
+    /// Returns its resources and components.
     pub(super) fn entries(&self) -> impl Iterator<Item = BuildEntry> {
-        let lists = [
-            ("resources", &self.kustomization.resources),
-            ("bases", &self.kustomization.bases),
-            ("components", &self.kustomization.components),
-        ];
-        lists.into_iter().flat_map(move |(list, entries)| {
-            let entries = entries.iter().flatten().enumerate();
-            entries.map(move |(index, entry)| self.entry(list, index, entry))
-        })
+        resource_entries(&self.kustomization).map(|entry| self.entry(&entry))
     }
 
-    /// Returns the entries of other fields that name a file.
-    fn file_entries(&self) -> Vec<BuildEntry> {
-        let own = &self.kustomization;
-        let lists = [
-            ("configurations", &own.configurations),
-            ("crds", &own.crds),
-            ("generators", &own.generators),
-            ("patchesStrategicMerge", &own.patches_strategic_merge),
-            ("transformers", &own.transformers),
-            ("validators", &own.validators),
-        ];
-        let mut files: Vec<(&'static str, usize, &str)> = Vec::new();
-        for (list, entries) in lists {
-            let entries = entries.iter().flatten().enumerate();
-            let entries = entries.filter(|(_, entry)| !is_inline(entry));
-            files.extend(entries.map(|(index, entry)| (list, index, entry.as_str())));
-        }
-        let patches = [("patches", &own.patches), ("patchesJson6902", &own.patches_json6902)];
-        for (list, patches) in patches {
-            let patches = patches.iter().flatten().enumerate();
-            files.extend(
-                patches.filter_map(|(index, patch)| Some((list, index, patch.path()?.as_str()))),
-            );
-        }
-        let replacements = own.replacements.iter().flatten().enumerate();
-        files.extend(replacements.filter_map(|(index, replacement)| {
-            Some(("replacements", index, replacement.get("path")?.as_str()?))
-        }));
-        files.extend(own.all_generators().flat_map(|(list, index, generator)| {
-            generator.paths().map(move |path| (list, index, path))
-        }));
-        files.into_iter().map(|(list, index, name)| self.entry(list, index, name)).collect()
-    }
-
-    fn entry(&self, list: &'static str, index: usize, name: &str) -> BuildEntry {
-        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
+    fn entry(&self, entry: &ListEntry<'_>) -> BuildEntry {
         BuildEntry {
-            place: self.origin.at([RouteStep::from(list), RouteStep::from(index)]),
-            name: name.to_owned(),
-            path: join(own, name),
-            by: self.file.to_path_buf(),
-            list,
+            place: self.origin.at([RouteStep::from(entry.list), RouteStep::from(entry.index)]),
+            name: entry.text.to_owned(),
+            path: join(&self.directory, entry.text),
+            by: self.origin.file.to_path_buf(),
+            list: entry.list,
         }
     }
 
@@ -168,7 +129,7 @@ impl KustomizationNode {
             place: self.origin.at([field]),
             name: field.to_owned(),
             path: None,
-            by: self.file.to_path_buf(),
+            by: self.origin.file.to_path_buf(),
             list: field,
         })
     }

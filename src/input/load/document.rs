@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use yaml_serde::Value;
 
 use super::parse_error::{ParseError, parse_yaml, too_much};
-use crate::base::finding::Origin;
+use crate::base::finding::position::{DocumentShape, Origin};
 use crate::base::text::{bounded, pattern};
 
 /// An object in a file, not yet parsed.
@@ -20,10 +20,8 @@ pub struct Document<'a> {
 }
 
 pub(super) enum DocumentContent<'a> {
-    /// A whole YAML document.
+    /// A whole YAML document, or a sequence of one item.
     Yaml(&'a str),
-    /// A YAML sequence of one item.
-    Item(&'a str),
     Json(&'a str),
     /// A part of a document that had to be parsed as a whole, and that document's text.
     Value(Box<yaml_serde::Value>, &'a str),
@@ -60,7 +58,7 @@ impl Document<'_> {
     /// Parses the whole document, and marks it as broken if that fails. A document above a size
     /// limit stays as it is.
     pub(super) fn read_to_its_end(&mut self) {
-        let (DocumentContent::Yaml(text) | DocumentContent::Item(text)) = self.content else {
+        let DocumentContent::Yaml(text) = self.content else {
             return;
         };
         if let Err(error) = self.parse::<IgnoredAny>()
@@ -139,7 +137,6 @@ impl Document<'_> {
     pub fn text(&self) -> &str {
         match self.content {
             DocumentContent::Yaml(text)
-            | DocumentContent::Item(text)
             | DocumentContent::Json(text)
             | DocumentContent::Value(_, text)
             | DocumentContent::Broken(_, text) => text,
@@ -149,10 +146,10 @@ impl Document<'_> {
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
-            DocumentContent::Yaml(text) => parse_yaml(text).map_err(|error| self.in_file(error)),
-            DocumentContent::Item(text) => {
+            DocumentContent::Yaml(text) if self.origin.shape == DocumentShape::ListItem => {
                 parse_yaml::<[T; 1]>(text).map(|[item]| item).map_err(|error| self.in_file(error))
             }
+            DocumentContent::Yaml(text) => parse_yaml(text).map_err(|error| self.in_file(error)),
             DocumentContent::Json(text) => {
                 // serde_json limits nesting itself.
                 bounded::not_too_large(text)

@@ -23,10 +23,8 @@ pub(super) fn lossy(bytes: Vec<u8>) -> String {
 /// YAML and JSON start with an ASCII character.
 pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
     let decode_16 = |unit: fn([u8; 2]) -> u16| {
-        let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
-        char::decode_utf16(units)
-            .map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect::<String>()
+        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes)).collect();
+        String::from_utf16_lossy(&units)
     };
     let decode_32 = |unit: fn([u8; 4]) -> u32| {
         let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));

@@ -80,7 +80,7 @@ pub(super) fn in_batches<'a>(
                         Some(kind) if !kind.ends_with("List") => found.push(Document {
                             origin: item_origin,
                             kind: Some(kind.to_owned()),
-                            content: DocumentContent::Item(text),
+                            content: DocumentContent::Yaml(text),
                         }),
                         _ => parsed_first(item_origin, text, false, &mut found),
                     }
@@ -116,12 +116,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
     // Keeping the text instead of the value preserves positions and the spelling of scalars.
     if is_one && !is_tied && !has_tagged_keys && value.is_mapping() {
-        let content = if origin.shape == DocumentShape::ListItem {
-            DocumentContent::Item(text)
-        } else {
-            DocumentContent::Yaml(text)
-        };
-        found.push(Document { origin, kind, content });
+        found.push(Document { origin, kind, content: DocumentContent::Yaml(text) });
     } else {
         nested(origin, value, text, found);
     }
@@ -231,9 +226,6 @@ struct LineCounter<'a> {
 
 impl LineCounter<'_> {
     fn line_at(&mut self, offset: usize) -> usize {
-        if offset < self.at {
-            return memchr::memchr_iter(b'\n', &self.text.as_bytes()[..offset]).count() + 1;
-        }
         self.line += memchr::memchr_iter(b'\n', &self.text.as_bytes()[self.at..offset]).count();
         self.at = offset;
         self.line

@@ -24,7 +24,7 @@ pub struct Files {
     pub(super) kept: Arc<FileSource>,
     streams: Vec<Stream>,
     additions: Vec<Stream>,
-    cover: Option<Arc<CoveringFiles>>,
+    pub(super) cover: Option<Arc<CoveringFiles>>,
     /// git's view of the files on the disk, if it was asked for.
     worktree: Option<Arc<Worktree>>,
     /// The part that one site reads; `None` if the repo is one site.
@@ -49,9 +49,9 @@ pub(super) enum FileSource {
 
 /// Files in memory that hide those below a directory.
 #[derive(Debug)]
-struct CoveringFiles {
-    directory: Utf8PathBuf,
-    files: Files,
+pub(super) struct CoveringFiles {
+    pub(super) directory: Utf8PathBuf,
+    pub(super) files: Files,
 }
 
 /// The reason why files could not be read.
@@ -147,21 +147,6 @@ impl Files {
         Self { cover: Some(Arc::new(cover)), ..self }
     }
 
-    /// Replaces files in a list by those that hide them. The list is sorted.
-    pub(super) fn covered(
-        &self,
-        mut files: Vec<Utf8PathBuf>,
-        wanted: impl Fn(&Utf8Path) -> bool,
-    ) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        if let Some(cover) = &self.cover {
-            files.retain(|file| !file.starts_with(&cover.directory));
-            let covering = cover.files.files_below(&cover.directory)?;
-            files.extend(covering.into_iter().filter(|file| wanted(file)));
-            files.sort();
-        }
-        Ok(files)
-    }
-
     /// Returns the files that hide those on the disk, if a path is below their directory.
     pub(super) fn cover(&self, path: &Utf8Path) -> Option<&Files> {
         let cover = self.cover.as_ref()?;
@@ -175,10 +160,7 @@ impl Files {
     ///
     /// If git's index cannot be read.
     pub(crate) fn with_worktree(self) -> Result<Self, ReadError> {
-        let worktree = match &*self.kept {
-            FileSource::OnDisk => Some(self.worktree()?),
-            FileSource::InGit(_) | FileSource::InMemory(_) => None,
-        };
+        let worktree = self.are_on_disk().then(|| self.worktree()).transpose()?;
         Ok(Self { worktree, ..self })
     }
 

@@ -173,14 +173,9 @@ impl GitFiles {
     }
 
     fn is_directory(&self, path: &Utf8Path) -> bool {
-        self.entries
-            .range(path.to_owned()..)
-            .map(|(entry, _)| entry)
-            .find(|entry| *entry != path)
-            .is_some_and(
-                // Paths are ordered by component, so the first entry below a directory follows it.
-                |next| next.starts_with(path),
-            )
+        // Paths are ordered by component, so the first entry below a directory follows it.
+        let mut entries = self.entries.range(path.to_owned()..).map(|(entry, _)| entry);
+        entries.find(|entry| *entry != path).is_some_and(|next| next.starts_with(path))
     }
 
     pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
-use git2::{Oid, Tree};
+use camino::Utf8PathBuf;
+use git2::Oid;
 
 use super::encoding::lossy;
 use super::files::Files;
-use crate::input::git::GitError;
-use crate::input::git::open;
+use crate::input::git::{GitError, entry_id, open};
 
 /// The maximum number of commits to search.
 const COMMITS: usize = 1000;
@@ -57,7 +56,7 @@ impl Files {
         for _ in 0..COMMITS {
             let tree = commit.tree()?;
             last.retain(|file, last| {
-                let Some(id) = blob_id(&tree, &opened.prefix.join(file)) else {
+                let Some(id) = entry_id(&tree, &opened.prefix.join(file)) else {
                     return false;
                 };
                 if last.replace(id) == Some(id) {
@@ -91,8 +90,4 @@ impl EarlierTexts {
     fn all_unknown(files: &BTreeSet<Utf8PathBuf>) -> Self {
         EarlierTexts { unknown: files.clone(), ..Self::default() }
     }
-}
-
-fn blob_id(tree: &Tree<'_>, path: &Utf8Path) -> Option<Oid> {
-    Some(tree.get_path(path.as_std_path()).ok()?.id())
 }

@@ -11,14 +11,15 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{FromPathBufError, Utf8Component, Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
-use yaml_serde::Value;
 
 use super::files::Files;
 use super::kind::EntryKind;
-use super::program::{self, NotRun};
-use crate::base::api::kustomization::{FILE_NAMES, listed};
+use super::program;
+use crate::base::api::kustomization::{FILE_NAMES, Kustomization, Patch, is_inline, listed};
+use crate::base::api::last_wins::DecodedKustomization;
+use crate::base::text::yaml;
 
 /// A build to run.
 pub(crate) struct Build<'a> {
@@ -109,13 +110,14 @@ impl BuildOutput {
 /// Builds a kustomization of the repo.
 pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<BuildOutput, BuildError> {
     let needed = needed_paths(repo, build.directory, Some(build.output))?;
-    let (program, first) = program().ok_or(BuildError::NoProgram)?;
+    let mut command = command()?;
     let temporary = TempDir::new()?;
-    let place = utf8(temporary.path().canonicalize()?)?;
+    let place = Utf8PathBuf::try_from(temporary.path().canonicalize()?)
+        .map_err(FromPathBufError::into_io_error)?;
     // kustomize alone does not write to the repo, so it may read from the disk. Helm would store
     // charts there.
     let root = if repo.are_on_disk() && !build.helm {
-        utf8(repo.root().canonicalize()?)?
+        repo.root().canonicalize_utf8()?
     } else {
         let copy = place.join("repo");
         export(repo, &needed, &copy)?;
@@ -130,8 +132,7 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<BuildOutput, Buil
         format!("resources:\n- {}\nbuildMetadata: [originAnnotations]\n", listed(way.as_str()));
     fs::write(asked_in.join("kustomization.yaml"), around)?;
 
-    let mut command = Command::new(program);
-    command.args(first).arg(&asked_in).args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
+    command.arg(&asked_in).args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
     if build.helm {
         command.arg("--enable-helm");
     } else {
@@ -156,16 +157,11 @@ pub(crate) fn build_in_place(
     longest: Duration,
 ) -> Result<String, BuildError> {
     needed_paths(repo, directory, None)?;
-    let (program, first) = program().ok_or(BuildError::NoProgram)?;
-    let root = utf8(repo.root().canonicalize()?)?;
+    let mut command = command()?;
+    let root = repo.root().canonicalize_utf8()?;
     let restrictor =
         if is_restricted { "LoadRestrictionsRootOnly" } else { "LoadRestrictionsNone" };
-    let mut command = Command::new(program);
-    command
-        .args(first)
-        .arg(root.join(directory))
-        .args(["--load-restrictor", restrictor])
-        .envs(NO_NETWORK);
+    command.arg(root.join(directory)).args(["--load-restrictor", restrictor]).envs(NO_NETWORK);
     output(&mut command, longest, |said| {
         said.replace(&format!("{root}/"), "").replace(root.as_str(), ".")
     })
@@ -177,9 +173,9 @@ fn output(
     longest: Duration,
     shown: impl Fn(&str) -> String,
 ) -> Result<String, BuildError> {
-    let ended = program::run(command, longest).map_err(|error| match error {
-        NotRun::Io(error) => BuildError::Io(error),
-        NotRun::TimedOut => BuildError::TimedOut(longest),
+    let ended = program::run(command, longest).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => BuildError::TimedOut(longest),
+        _ => BuildError::Io(error),
     })?;
     if !ended.status.success() {
         let said = shown(&ended.stderr);
@@ -189,34 +185,16 @@ fn output(
     Ok(text.map_err(|_| io::Error::other("what kustomize prints is no text"))?)
 }
 
-/// The first argument of kubectl for a build.
-pub(super) const OF_KUBECTL: [&str; 1] = ["kustomize"];
-
-/// Returns the program and its first argument.
-pub(super) fn program() -> Option<(PathBuf, [&'static str; 1])> {
-    if let Some(named) = env::var_os(PROGRAM).filter(|named| !named.is_empty()) {
-        let named = PathBuf::from(named);
-        let is_kubectl = named.file_stem().is_some_and(|name| name == "kubectl");
-        return Some((named, if is_kubectl { OF_KUBECTL } else { ["build"] }));
-    }
-    let kubectl = || program::find("kubectl").map(|found| (found, OF_KUBECTL));
-    program::find("kustomize").map(|found| (found, ["build"])).or_else(kubectl)
+/// Returns the command that builds a kustomization, without its arguments.
+fn command() -> Result<Command, BuildError> {
+    let named = env::var_os(PROGRAM).filter(|named| !named.is_empty()).map(PathBuf::from);
+    let found = || program::find("kustomize").or_else(|| program::find("kubectl"));
+    let program = named.or_else(found).ok_or(BuildError::NoProgram)?;
+    let is_kubectl = program.file_stem().is_some_and(|name| name == "kubectl");
+    let mut command = Command::new(program);
+    command.arg(if is_kubectl { "kustomize" } else { "build" });
+    Ok(command)
 }
-
-/// Lists of a kustomization with entries that are paths or inline texts.
-const LISTS: [&str; 9] = [
-    "resources",
-    "bases",
-    "components",
-    "generators",
-    "transformers",
-    "validators",
-    "crds",
-    "configurations",
-    "patchesStrategicMerge",
-];
-/// Lists of a kustomization with entries that may have a `path`.
-const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 
 /// Returns all files and directories that a build reads, relative to the repo's root. None may be
 /// below `output`.
@@ -246,10 +224,10 @@ pub(crate) fn needed_paths(
             continue;
         };
         // kustomize reports the error of an invalid file.
-        let Ok(kustomization) = crate::base::text::yaml::from_str::<Value>(&text) else {
+        let Ok(DecodedKustomization(Ok(kustomization), _)) = yaml::from_str(&text) else {
             continue;
         };
-        for entry in entries(&kustomization) {
+        for entry in paths(&kustomization) {
             let path = join(&directory, entry);
             let is_output = |path: &&Utf8PathBuf| output.is_some_and(|top| path.starts_with(top));
             if let Some(path) = path.as_ref().filter(is_output) {
@@ -275,38 +253,69 @@ fn kind(repo: &Files, path: &Utf8Path) -> Option<EntryKind> {
     if path.as_str().is_empty() {
         return Some(EntryKind::Directory);
     }
-    let mut around = path.ancestors().skip(1).filter(|around| !around.as_str().is_empty());
-    let is_behind_link = around.any(|around| repo.kind(around) == Some(EntryKind::Link));
-    repo.kind(path).filter(|_| !is_behind_link)
+    repo.kind(path).filter(|_| !path.parent().is_some_and(|above| repo.has_link(above)))
+}
+
+/// An entry of a list in a kustomization.
+pub(crate) struct ListEntry<'k> {
+    pub(crate) list: &'static str,
+    pub(crate) index: usize,
+    pub(crate) text: &'k str,
+}
+
+/// Returns the entries of the lists with resources and components.
+pub(crate) fn resource_entries(own: &Kustomization) -> impl Iterator<Item = ListEntry<'_>> {
+    let lists =
+        [("resources", &own.resources), ("bases", &own.bases), ("components", &own.components)];
+    lists.into_iter().flat_map(|(list, entries)| {
+        let entries = entries.iter().flatten().enumerate();
+        entries.map(move |(index, text)| ListEntry { list, index, text })
+    })
+}
+
+/// Returns the entries of other lists that name a file.
+pub(crate) fn file_entries(own: &Kustomization) -> Vec<ListEntry<'_>> {
+    let lists = [
+        ("configurations", &own.configurations),
+        ("crds", &own.crds),
+        ("generators", &own.generators),
+        ("patchesStrategicMerge", &own.patches_strategic_merge),
+        ("transformers", &own.transformers),
+        ("validators", &own.validators),
+    ];
+    let mut files: Vec<ListEntry<'_>> = Vec::new();
+    for (list, entries) in lists {
+        let entries = entries.iter().flatten().enumerate();
+        let entries = entries.filter(|(_, entry)| !is_inline(entry));
+        files.extend(entries.map(|(index, text)| ListEntry { list, index, text }));
+    }
+    let patches = [("patches", &own.patches), ("patchesJson6902", &own.patches_json6902)];
+    for (list, patches) in patches {
+        let paths = patches.iter().flatten().map(Patch::path).enumerate();
+        files
+            .extend(paths.filter_map(|(index, path)| Some(ListEntry { list, index, text: path? })));
+    }
+    let replacements = own.replacements.iter().flatten().enumerate();
+    files.extend(replacements.filter_map(|(index, replacement)| {
+        let text = replacement.get("path")?.as_str()?;
+        Some(ListEntry { list: "replacements", index, text })
+    }));
+    files.extend(own.all_generators().flat_map(|(list, index, generator)| {
+        generator.paths().map(move |text| ListEntry { list, index, text })
+    }));
+    files
 }
 
 /// Returns all paths in a kustomization.
-pub(crate) fn entries(kustomization: &Value) -> Vec<&str> {
-    let list =
-        |name: &str| kustomization.get(name).and_then(Value::as_sequence).into_iter().flatten();
-    let mut entries: Vec<&str> =
-        LISTS.into_iter().flat_map(list).filter_map(Value::as_str).collect();
-    entries.extend(
-        WITH_PATHS.into_iter().flat_map(list).filter_map(|entry| entry.get("path")?.as_str()),
-    );
-    entries.extend(kustomization.get("openapi").and_then(|openapi| openapi.get("path")?.as_str()));
-    for generator in ["configMapGenerator", "secretGenerator"].into_iter().flat_map(list) {
-        let names =
-            |field: &str| generator.get(field).and_then(Value::as_sequence).into_iter().flatten();
-        let files = names("files").filter_map(Value::as_str);
-        entries.extend(files.map(|file| file.split_once('=').map_or(file, |(_, path)| path)));
-        entries.extend(names("envs").chain(generator.get("env")).filter_map(Value::as_str));
-    }
-    // These lists may contain inline YAML instead of a path.
-    let is_inline = |entry: &&str| entry.contains('\n') || entry.trim_start().starts_with('{');
-    entries.retain(|entry| !is_inline(entry));
-    entries
+fn paths(own: &Kustomization) -> impl Iterator<Item = &str> {
+    let schema = own.openapi.as_ref().and_then(|openapi| openapi.get("path")?.as_str());
+    let entries = resource_entries(own).chain(file_entries(own)).map(|entry| entry.text);
+    entries.chain(schema).filter(|path| !is_inline(path))
 }
 
 /// Returns the paths in a kustomization that refer to files or directories of the repo.
-pub(crate) fn named(directory: &Utf8Path, kustomization: &Value) -> Vec<Utf8PathBuf> {
-    let entries = entries(kustomization).into_iter();
-    entries.filter_map(|entry| join(directory, entry)).collect()
+pub(crate) fn named(directory: &Utf8Path, kustomization: &Kustomization) -> Vec<Utf8PathBuf> {
+    paths(kustomization).filter_map(|path| join(directory, path)).collect()
 }
 
 /// Resolves a kustomization's path relative to the repo's root.
@@ -353,11 +362,6 @@ fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
 pub(crate) fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
     let shared = from.iter().zip(to.iter()).take_while(|(a, b)| a == b).count();
     from.iter().skip(shared).map(|_| "..").chain(to.iter().skip(shared)).collect()
-}
-
-fn utf8(path: PathBuf) -> io::Result<Utf8PathBuf> {
-    Utf8PathBuf::from_path_buf(path)
-        .map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))
 }
 
 #[cfg(test)]

@@ -58,35 +58,32 @@ impl Files {
         skip: &Utf8Path,
         is_wanted: impl Fn(&Utf8Path) -> bool,
     ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
-        let wanted = |file: &Utf8Path| is_wanted(file) && !file.starts_with(skip);
-        let (files, closed) = self.uncovered_files(skip, wanted)?;
-        Ok((self.covered(files, wanted)?, closed))
+        let (mut files, closed) = self.uncovered_files(skip)?;
+        if let Some(cover) = &self.cover {
+            files.retain(|file| !file.starts_with(&cover.directory));
+            files.extend(cover.files.files_below(&cover.directory)?);
+            files.sort();
+        }
+        files.retain(|file| is_wanted(file) && !file.starts_with(skip));
+        Ok((files, closed))
     }
 
-    /// Returns the same, regardless of the files that hide others.
+    /// Returns all files, except some of those in `skip`, regardless of the files that hide others.
     fn uncovered_files(
         &self,
         skip: &Utf8Path,
-        wanted: impl Fn(&Utf8Path) -> bool,
     ) -> Result<(Vec<Utf8PathBuf>, Vec<UnknownDirectory>), ReadError> {
         if let Some(part) = &self.part {
-            return Ok((
-                part.files.iter().filter(|file| wanted(file)).cloned().collect(),
-                part.closed.clone(),
-            ));
+            return Ok((part.files.iter().cloned().collect(), part.closed.clone()));
         }
         match &*self.kept {
             FileSource::OnDisk => {}
             FileSource::InGit(files) => {
-                let wanted =
-                    files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
-                return Ok((wanted, files.missing.clone()));
+                let plain = files.plain().map(Utf8Path::to_owned);
+                return Ok((plain.collect(), files.missing.clone()));
             }
             FileSource::InMemory(files) => {
-                return Ok((
-                    files.keys().filter(|file| wanted(file)).cloned().collect(),
-                    Vec::new(),
-                ));
+                return Ok((files.keys().cloned().collect(), Vec::new()));
             }
         }
         // `skip` is the output directory. Its files must exist as well, because they record
@@ -99,7 +96,6 @@ impl Files {
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(path) = Utf8Path::from_path(entry.path())
                 && let Ok(relative) = path.strip_prefix(&self.root)
-                && wanted(relative)
             {
                 files.push(relative.to_owned());
             }
@@ -111,7 +107,8 @@ impl Files {
         let known: HashSet<&str> = files.iter().map(|file| file.as_str()).collect();
         let tracked = worktree.tracked.iter();
         let missed: Vec<Utf8PathBuf> = tracked
-            .filter(|file| wanted(file) && !known.contains(file.as_str()) && is_there(file))
+            .filter(|file| !known.contains(file.as_str()) && !file.starts_with(skip))
+            .filter(|file| is_there(file))
             .cloned()
             .collect();
         files.extend(missed);

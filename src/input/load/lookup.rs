@@ -1,29 +1,7 @@
 //! Finds the position of a node in a document's text.
 
-use std::ops::Range;
-
 use super::nodes::{DocumentNodes, EntryRange};
 use crate::base::finding::position::{DocumentShape, RouteStep};
-
-/// The position of a node in a document's text, as byte ranges.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NodeRange {
-    /// The node's key; `None` for an item of a sequence and for the root.
-    pub(super) key: Option<Range<usize>>,
-    /// The value; `None` for an empty node.
-    pub(super) value: Option<Range<usize>>,
-    /// The number of steps of the route that exist.
-    pub(super) depth: usize,
-}
-
-/// The maximum size in bytes of a document to look up nodes in. Its nodes use at least 10 times the
-/// memory.
-const LARGEST: usize = 4 << 20;
-
-/// Parses a document's nodes; returns `None` if it is too large, nested too deep, or invalid.
-pub(super) fn nodes(text: &str) -> Option<DocumentNodes> {
-    if text.len() > LARGEST { None } else { DocumentNodes::parse(text) }
-}
 
 /// Finds a route, or the longest existing part of it: a missing field is reported at its parent.
 /// Returns `None` if not even the first step exists.
@@ -32,12 +10,8 @@ pub(super) fn find(
     text: &str,
     shape: DocumentShape,
     route: &[RouteStep],
-) -> Option<NodeRange> {
-    let into = shape.steps_into();
-    (1..=route.len()).rev().find_map(|depth| {
-        let EntryRange { key, value } = nodes.find(text, into.iter().chain(&route[..depth]))?;
-        Some(NodeRange { key, value, depth })
-    })
+) -> Option<EntryRange> {
+    (1..=route.len()).rev().find_map(|depth| nodes.find(text, shape, &route[..depth]))
 }
 
 /// Returns line and column of the second occurrence of the key that a parser's message names, in
@@ -55,7 +29,7 @@ pub(super) fn duplicate_key(
     let at = text[before..].char_indices().nth(column.saturating_sub(1));
     let at = at.map_or(text.len(), |(at, _)| before + at);
     let is_named = |key: &str| message.ends_with(&format!("duplicate key `{key}`"));
-    let key = nodes(text)?.duplicate_key(text, at, is_named)?;
+    let key = DocumentNodes::parse(text)?.duplicate_key(text, at, is_named)?;
     let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..key]).count() + 1;
     Some((line, text[start(line)?..key].chars().count() + 1))
 }
@@ -77,6 +51,8 @@ pub(super) fn is_plain(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     fn found(text: &str, route: &[RouteStep]) -> Option<(String, String, usize)> {

@@ -11,8 +11,12 @@ use std::sync::LazyLock;
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
 use regex::Regex;
 
-use crate::base::finding::position::RouteStep;
+use crate::base::finding::position::{DocumentShape, RouteStep};
 use crate::base::text::pattern;
+
+/// The maximum size in bytes of a document to look up nodes in. Its nodes use at least 10 times the
+/// memory, and store offsets as `u32`.
+const LARGEST: usize = 4 << 20;
 
 /// The nesting limit for collections. It bounds the time to parse a document, and no legitimate
 /// document is as deep.
@@ -66,13 +70,17 @@ pub(crate) struct EntryRange {
     /// The value without its anchor; for an alias, the value of the anchor's node; `None` for an
     /// empty node.
     pub(crate) value: Option<Range<usize>>,
+    /// The number of steps of the route that exist.
+    pub(crate) depth: usize,
 }
 
 impl DocumentNodes {
-    /// Parses the first document of a text; returns `None` if it is invalid or nested too deep.
+    /// Parses the first document of a text; returns `None` if it is too large, invalid or nested too
+    /// deep.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        // Nodes store offsets as `u32`.
-        u32::try_from(text.len()).ok()?;
+        if text.len() > LARGEST {
+            return None;
+        }
         let mut options = Options::default();
         // These limits bound memory, which the size of the text does already.
         options.simple_key_max_lookahead = usize::MAX;
@@ -100,14 +108,15 @@ impl DocumentNodes {
         self.nodes.len()
     }
 
-    /// Returns the entry at the end of a route. `text` is the document's text.
-    pub(crate) fn find<'s>(
+    /// Returns the entry at the end of a route in a document. `text` is the document's text.
+    pub(crate) fn find(
         &self,
         text: &str,
-        route: impl IntoIterator<Item = &'s RouteStep>,
+        shape: DocumentShape,
+        route: &[RouteStep],
     ) -> Option<EntryRange> {
         let (mut key, mut node) = (None, 0);
-        for step in route {
+        for step in shape.steps_into().iter().chain(route) {
             let children = self.children_of(self.target(node)?);
             (key, node) = match (step, self.kind(self.target(node)?)) {
                 (RouteStep::Key(name), NodeKind::Mapping) => {
@@ -130,7 +139,7 @@ impl DocumentNodes {
             .filter(|node| self.kind(*node) != NodeKind::Absent)
             .map(|node| self.range(node))
             .filter(is_part);
-        Some(EntryRange { key, value })
+        Some(EntryRange { key, value, depth: route.len() })
     }
 
     /// Returns the offset of a key's second occurrence in the innermost mapping around another

@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::document::{Document, DocumentContent};
-use super::lookup;
 use super::nodes::{DocumentNodes, EntryRange};
 use crate::base::finding::position::RouteStep;
 use crate::base::text::pattern;
@@ -131,8 +130,8 @@ impl<'d> PlainScalars<'d> {
             return None;
         }
         let text = self.document.text();
-        let nodes = self.nodes.get_or_init(|| lookup::nodes(text)).as_ref()?;
-        nodes.find(text, self.document.origin.shape.steps_into().iter().chain(route))
+        let nodes = self.nodes.get_or_init(|| DocumentNodes::parse(text)).as_ref()?;
+        nodes.find(text, self.document.origin.shape, route)
     }
 }
 

@@ -1,9 +1,8 @@
 //! Runs programs that produce inputs: kustomize.
 
 use std::env;
-use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
@@ -13,22 +12,13 @@ use std::time::{Duration, Instant};
 use regex::{Captures, Regex};
 
 use crate::base::text::{credentials, pattern};
+use crate::input::git::is_executable;
 
 /// The exit status and output of a program.
 pub(super) struct ProgramOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
-}
-
-/// The reason why a program did not finish.
-#[derive(Debug, derive_more::From)]
-pub(super) enum NotRun {
-    /// It could not be started, or its output could not be read.
-    #[from]
-    Io(io::Error),
-    /// It was killed because it exceeded the time limit.
-    TimedOut,
 }
 
 /// The interval between checks for the end of a program that has closed its output.
@@ -44,21 +34,8 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
     candidates.find(|path| is_executable(path))
 }
 
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    fs::metadata(path.with_extension("exe"))
-        .or_else(|_| fs::metadata(path))
-        .is_ok_and(|found| found.is_file())
-}
-
-/// Runs a program, and kills it at the time limit.
-pub(super) fn run(command: &mut Command, longest: Duration) -> Result<ProgramOutput, NotRun> {
+/// Runs a program, and kills it at the time limit: the error is [`io::ErrorKind::TimedOut`].
+pub(super) fn run(command: &mut Command, longest: Duration) -> io::Result<ProgramOutput> {
     let deadline = Instant::now() + longest;
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -90,18 +67,18 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u
     heard
 }
 
-fn heard(said: &Receiver<io::Result<Vec<u8>>>, deadline: Instant) -> Result<Vec<u8>, NotRun> {
+fn heard(said: &Receiver<io::Result<Vec<u8>>>, deadline: Instant) -> io::Result<Vec<u8>> {
     let left = deadline.saturating_duration_since(Instant::now());
-    Ok(said.recv_timeout(left).map_err(|_| NotRun::TimedOut)??)
+    said.recv_timeout(left).map_err(|_| io::ErrorKind::TimedOut)?
 }
 
-fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
+fn wait(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         if Instant::now() >= deadline {
-            return Err(NotRun::TimedOut);
+            return Err(io::ErrorKind::TimedOut.into());
         }
         thread::sleep(LOOK_EVERY);
     }
@@ -109,12 +86,9 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
 
 /// Returns the first lines of an error message, without values from files.
 pub(super) fn first_lines(said: &str) -> String {
-    let lines: Vec<String> =
-        said.lines().map(str::trim).filter(|line| !line.is_empty()).map(without_values).collect();
-    match lines.as_slice() {
-        [] => "it says nothing".to_owned(),
-        lines => lines[..lines.len().min(LINES_SHOWN)].join("\n"),
-    }
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let shown: Vec<String> = lines.take(LINES_SHOWN).map(without_values).collect();
+    if shown.is_empty() { "it says nothing".to_owned() } else { shown.join("\n") }
 }
 
 /// A quoted text, which a cut message may not close. Go quotes strings with backslashes.
@@ -185,7 +159,7 @@ mod tests {
     fn one_that_takes_too_long_is_ended_even_when_its_children_keep_its_pipes() {
         let start = Instant::now();
         let ended = run(&mut shell("sleep 60 & sleep 60"), Duration::from_millis(200));
-        assert!(matches!(ended, Err(NotRun::TimedOut)));
+        assert_eq!(ended.err().map(|error| error.kind()), Some(io::ErrorKind::TimedOut));
         assert!(start.elapsed() < Duration::from_secs(30));
     }
 }

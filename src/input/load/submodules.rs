@@ -36,23 +36,19 @@ impl Submodules {
         file.write_all(content).map_err(|error| unreadable(&error))?;
         let config = Config::open(file.path()).map_err(|error| unreadable(&error.message()))?;
         let mut submodules = Vec::new();
-        config
-            .entries(Some(r"^submodule\..*\.path$"))
-            .and_then(|mut entries| {
-                while let Some(entry) = entries.next() {
-                    let entry = entry?;
-                    let (Ok(key), Ok(path)) = (entry.name(), entry.value()) else {
-                        continue;
-                    };
-                    let name =
-                        key.strip_prefix("submodule.").and_then(|key| key.strip_suffix(".path"));
-                    let Some(name) = name else { continue };
+        let entries = config.entries(Some(r"^submodule\..*\.path$"));
+        let read = entries.and_then(|entries| {
+            entries.for_each(|entry| {
+                if let (Ok(key), Ok(path)) = (entry.name(), entry.value())
+                    && let Some(key) = key.strip_prefix("submodule.")
+                    && let Some(name) = key.strip_suffix(".path")
+                {
                     let update = config.get_string(&update_of(name)).ok();
                     submodules.push(Submodule { name: name.to_owned(), path: path.into(), update });
                 }
-                Ok(())
             })
-            .map_err(|error| unreadable(&error.message()))?;
+        });
+        read.map_err(|error| unreadable(&error.message()))?;
         Ok(Self(submodules))
     }
 

@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use camino::Utf8Path;
+use regex::Regex;
 
 use super::files::Files;
-use super::lookup::{self, NodeRange};
-use super::nodes::DocumentNodes;
+use super::lookup;
+use super::nodes::{DocumentNodes, EntryRange};
 use super::quoting;
 use crate::base::finding::position::{Origin, Place, Position, RouteStep};
+use crate::base::text::pattern;
 
 /// The texts of files. Each file is read once.
 pub struct Texts<'a> {
@@ -51,7 +53,7 @@ struct TextSpot {
     /// The part of a line to mark.
     marked: Range<usize>,
     /// The key and value, in bytes of the file; `None` without a route.
-    found: Option<NodeRange>,
+    found: Option<EntryRange>,
 }
 
 impl<'a> Texts<'a> {
@@ -64,15 +66,12 @@ impl<'a> Texts<'a> {
     pub fn position(&mut self, place: &Place) -> Position {
         let file = place.file().clone();
         let (line, column) = match place {
-            Place::File(_) => {
-                return Position { file, line: None, column: None, end_column: None };
-            }
-            // The output of a build has no text in the repo.
-            Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
-                return Position { file, line: None, column: None, end_column: None };
-            }
             Place::Spot(_, line, column) => (*line, *column),
-            Place::Node(origin, _) | Place::Key(origin, _) => (origin.first_line, None),
+            // The output of a build has no text in the repo.
+            Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_none() => {
+                (origin.first_line, None)
+            }
+            _ => return Position { file, line: None, column: None, end_column: None },
         };
         let found = self.get(&file).and_then(|text| {
             let spot = text.spot_of(place)?;
@@ -114,13 +113,15 @@ impl FileText {
 
     fn spot_of(&mut self, place: &Place) -> Option<TextSpot> {
         match place {
-            Place::File(_) => None,
-            Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => None,
             Place::Spot(_, line, column) => {
                 Some(TextSpot { marked: self.word_at(*line, *column)?, found: None })
             }
-            Place::Node(origin, route) => self.node(origin, route, false),
-            Place::Key(origin, route) => self.node(origin, route, true),
+            Place::Node(origin, route) | Place::Key(origin, route)
+                if origin.made_for().is_none() =>
+            {
+                self.node(origin, route, matches!(place, Place::Key(..)))
+            }
+            _ => None,
         }
     }
 
@@ -144,14 +145,14 @@ impl FileText {
     }
 
     /// Returns the name of a document's object, which is marked for the document as a whole.
-    fn name(&mut self, origin: &Origin) -> Option<NodeRange> {
+    fn name(&mut self, origin: &Origin) -> Option<EntryRange> {
         let found = self
             .find(origin, &["metadata".into(), "name".into()])
             .filter(|found| found.depth == 2)?;
-        Some(NodeRange { depth: 0, ..found })
+        Some(EntryRange { depth: 0, ..found })
     }
 
-    fn find(&mut self, origin: &Origin, route: &[RouteStep]) -> Option<NodeRange> {
+    fn find(&mut self, origin: &Origin, route: &[RouteStep]) -> Option<EntryRange> {
         let range = origin.range.clone();
         let document = self.text.get(range.clone())?;
         if !self.parsed.contains_key(&range) {
@@ -159,16 +160,12 @@ impl FileText {
                 // Simpler than evicting single documents, and rare.
                 self.parsed.clear();
             }
-            self.parsed.insert(range.clone(), lookup::nodes(document));
+            self.parsed.insert(range.clone(), DocumentNodes::parse(document));
         }
         let nodes = self.parsed.get(&range)?.as_ref()?;
         let found = lookup::find(nodes, document, origin.shape, route)?;
         let moved = |part: Range<usize>| range.start + part.start..range.start + part.end;
-        Some(NodeRange {
-            key: found.key.map(moved),
-            value: found.value.map(moved),
-            depth: found.depth,
-        })
+        Some(EntryRange { key: found.key.map(moved), value: found.value.map(moved), ..found })
     }
 
     /// Returns the first line of a document with content.
@@ -240,12 +237,8 @@ impl FileText {
     fn said(&self, start: usize, known: usize) -> Range<usize> {
         let end = self.rest_of_line(start).end;
         let rest = self.text.get(known..end).unwrap_or_default();
-        let mut before = ' ';
-        let comment = rest.char_indices().find_map(|(at, c)| {
-            let begins = c == '#' && before.is_whitespace();
-            before = c;
-            begins.then_some(known + at)
-        });
+        static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|\s)#"));
+        let comment = COMMENT.find(rest).map(|found| known + found.end() - 1);
         let end = comment.unwrap_or(end).max(start);
         start..start + self.text[start..end].trim_end().len()
     }

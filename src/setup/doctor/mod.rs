@@ -154,9 +154,7 @@ pub fn snapshot_change(
     let last =
         checkout.map(|checkout| checkout.last_change(&paths, SEARCHED_COMMITS)).transpose()?;
     let date = match last {
-        Some(LastChange::At(seconds)) => {
-            Some(Date::from_unix_seconds(u64::try_from(seconds).unwrap_or_default()).to_string())
-        }
+        Some(LastChange::At(date)) => Some(date.to_string()),
         _ => None,
     };
     Ok(Some(SnapshotChange { date }))
@@ -175,8 +173,7 @@ fn check_snapshot(
         [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
     };
     Ok(match (checkout.last_change(&paths, SEARCHED_COMMITS)?, today) {
-        (LastChange::At(seconds), Some(today)) => {
-            let date = Date::from_unix_seconds(u64::try_from(seconds).unwrap_or_default());
+        (LastChange::At(date), Some(today)) => {
             let days = today.days_since(date);
             let days_ago = counted(days as usize, "day");
             let fact = format!("{shown} last changed {days_ago} ago, on {date}");

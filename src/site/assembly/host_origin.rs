@@ -129,7 +129,8 @@ fn perhaps_renamed(
     hosts: Vec<(HostKey, Place)>,
     renamed: RenamingKustomization,
 ) -> Option<Finding> {
-    let RenamingKustomization { file, field, place } = renamed;
+    let RenamingKustomization { field, place } = renamed;
+    let file = place.file();
     let (first, _) = hosts.first()?;
     let finding = Finding::new(
         Code::UnknownStanding,

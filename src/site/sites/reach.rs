@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use yaml_serde::Value;
 
 use super::Location;
 use crate::base::api::host;
-use crate::base::api::kustomization::{FILE_NAMES, is_kustomization};
+use crate::base::api::kustomization::{FILE_NAMES, Kustomization, is_kustomization};
+use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::base::text::counted;
@@ -40,7 +40,7 @@ pub(super) struct ReferenceGraph<'a> {
 
 /// A fact from one file or document.
 enum ReferenceFact {
-    Kustomization(Origin, Value),
+    Kustomization(Origin, Box<Kustomization>),
     Agent(Origin, Box<AgentObject>),
     Request(ClusterKind, Origin),
     Generated(Utf8PathBuf),
@@ -49,10 +49,8 @@ enum ReferenceFact {
 fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
-        return document
-            .parse()
-            .ok()
-            .map(|kustomization| ReferenceFact::Kustomization(origin, kustomization));
+        let DecodedKustomization(decoded, _) = document.parse_leniently().ok()?;
+        return Some(ReferenceFact::Kustomization(origin, Box::new(decoded.ok()?)));
     }
     let request = ClusterKind::named(document.kind()?)
         .filter(|kind| document.mentions(&[kind.descriptor().object.group]))

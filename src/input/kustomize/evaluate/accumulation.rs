@@ -11,7 +11,7 @@ use super::object::{Behavior, BuildObject, Id, scalar_text};
 use super::overlay::OverlayBase;
 use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
-use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError};
 use crate::base::api::host;
 use crate::base::api::kustomization::LOCAL_CONFIG;
 use crate::base::finding::{Place, RouteStep};
@@ -27,10 +27,7 @@ const STEPS_PER_KUSTOMIZATION: usize = 30;
 
 impl BuildEvaluation<'_> {
     /// Builds a directory and returns its final objects.
-    pub(super) fn build(
-        &mut self,
-        directory: &Utf8PathBuf,
-    ) -> Result<Vec<BuildObject>, BuildFailure> {
+    pub(super) fn build(&mut self, directory: &Utf8PathBuf) -> BuildResult<Vec<BuildObject>> {
         let mut objects = self.accumulate(directory, BuildObjects::default())?;
         if let Some(output) = self.wanted.output {
             // What the overlay of hosts patches.
@@ -84,7 +81,7 @@ impl BuildEvaluation<'_> {
         &mut self,
         directory: &Utf8PathBuf,
         mut objects: BuildObjects,
-    ) -> Result<BuildObjects, BuildFailure> {
+    ) -> BuildResult<BuildObjects> {
         let Some(node) = self.builds.nodes.get(directory) else {
             return Ok(objects);
         };
@@ -92,31 +89,31 @@ impl BuildEvaluation<'_> {
         // A cycle is reported by `Builds::new`.
         if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
         {
-            let place = Place::File(node.file.clone());
+            let place = Place::File(node.origin.file.clone());
             let problem = EvaluationError::beyond("its kustomizations are nested too deeply");
             return Err(BuildFailure { is_known: true, ..BuildFailure::at(&place)(problem) });
         }
         self.budget
             .step(STEPS_PER_KUSTOMIZATION)
-            .map_err(BuildFailure::at(&Place::File(node.file.clone())))?;
+            .map_err(BuildFailure::at(&Place::File(node.origin.file.clone())))?;
         let kustomization = &node.kustomization;
         objects.are_partial |= kustomization.made_elsewhere().next().is_some();
         let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
         for (list, entries) in lists {
             for (place, entry) in node.listed_in(list, entries) {
-                self.add_resource(directory, entry, &place, &mut objects)?;
+                self.add_resource(node, entry, &place, &mut objects)?;
             }
         }
         // Checked once for the whole list, because a check per file would be quadratic.
         self.check_unique(&objects.list)?;
-        self.check_files(node, directory, &objects)?;
-        self.generate(node, directory, &mut objects)?;
+        self.check_files(node, &objects)?;
+        self.generate(node, &mut objects)?;
         for node in [Some(node), self.added_by_agent(directory)].into_iter().flatten() {
-            objects = self.add_components(node, directory, objects)?;
+            objects = self.add_components(node, objects)?;
         }
         objects.note_level(directory);
-        self.configure(node, directory, &objects)?;
-        self.transform(node, directory, &mut objects)?;
+        self.configure(node, &objects)?;
+        self.transform(node, &mut objects)?;
         self.collect_vars(node, &mut objects)?;
         self.inside.pop();
         Ok(objects)
@@ -125,14 +122,14 @@ impl BuildEvaluation<'_> {
     /// Adds the objects of an entry of `resources`.
     fn add_resource(
         &mut self,
-        directory: &Utf8PathBuf,
+        node: &KustomizationNode,
         entry: &str,
         place: &Place,
         objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let failed = BuildFailure::at(place);
         self.budget.step(1).map_err(&failed)?;
-        let more = match self.listed(directory, entry).map_err(&failed)? {
+        let more = match self.listed(node, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(KustomizationNode::is_component) {
                     let why = format!("`{path}` is a component, but is listed in `resources`");
@@ -152,7 +149,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Refuses an unknown order of objects. Only that of the outermost kustomization counts.
-    fn check_sort_order(&self, directory: &Utf8PathBuf) -> Result<(), BuildFailure> {
+    fn check_sort_order(&self, directory: &Utf8PathBuf) -> BuildResult {
         let node = self.builds.nodes.get(directory);
         let options = node.and_then(|node| Some((node, node.kustomization.sort_options.as_ref()?)));
         let Some((node, options)) = options else {
@@ -172,15 +169,14 @@ impl BuildEvaluation<'_> {
     pub(super) fn add_components(
         &mut self,
         node: &KustomizationNode,
-        directory: &Utf8PathBuf,
         mut objects: BuildObjects,
-    ) -> Result<BuildObjects, BuildFailure> {
+    ) -> BuildResult<BuildObjects> {
         let own = &node.kustomization;
         for (place, entry) in node.listed_in("components", &own.components) {
-            if own.ignores_missing_components && self.is_missing(directory, entry) {
+            if own.ignores_missing_components && self.is_missing(node, entry) {
                 continue;
             }
-            objects = self.add_component(directory, entry, &place, objects)?;
+            objects = self.add_component(node, entry, &place, objects)?;
         }
         Ok(objects)
     }
@@ -188,14 +184,14 @@ impl BuildEvaluation<'_> {
     /// Applies an entry of `components`.
     fn add_component(
         &mut self,
-        directory: &Utf8PathBuf,
+        node: &KustomizationNode,
         entry: &str,
         place: &Place,
         mut objects: BuildObjects,
-    ) -> Result<BuildObjects, BuildFailure> {
+    ) -> BuildResult<BuildObjects> {
         let failed = BuildFailure::at(place);
         self.budget.step(1 + objects.list.len()).map_err(&failed)?;
-        match self.listed(directory, entry).map_err(&failed)? {
+        match self.listed(node, entry).map_err(&failed)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(|node| !node.is_component()) {
                     let why = format!("`{path}` is a Kustomization, but is listed in `components`");
@@ -209,8 +205,8 @@ impl BuildEvaluation<'_> {
                 Err(BuildFailure::refused(place, why))
             }
             ListedTarget::Unknown => {
-                if let Some(component) = self.in_output(directory, entry) {
-                    objects.note_level(directory);
+                if let Some(component) = self.in_output(node, entry) {
+                    objects.note_level(&node.directory);
                     if let Some(base) = OverlayBase::new(&objects) {
                         self.component_bases.push((component, base));
                     }
@@ -225,7 +221,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Refuses a directory that contains one of the kustomizations that lead to it.
-    fn check_above(&self, path: &Utf8Path, place: &Place) -> Result<(), BuildFailure> {
+    fn check_above(&self, path: &Utf8Path, place: &Place) -> BuildResult {
         let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
         match self.inside.iter().find(inside) {
             Some(lower) => {
@@ -241,7 +237,7 @@ impl BuildEvaluation<'_> {
         &self,
         file: &Utf8PathBuf,
         place: &Place,
-    ) -> Result<Option<BuildObjects>, BuildFailure> {
+    ) -> BuildResult<Option<BuildObjects>> {
         let Some(read) = self.read.get(file) else {
             return Ok(None);
         };
@@ -260,12 +256,7 @@ impl BuildEvaluation<'_> {
         Ok(Some(BuildObjects { list, are_partial: read.is_partial, vars: Vec::new() }))
     }
 
-    fn append(
-        &self,
-        objects: &mut BuildObjects,
-        more: BuildObjects,
-        place: &Place,
-    ) -> Result<(), BuildFailure> {
+    fn append(&self, objects: &mut BuildObjects, more: BuildObjects, place: &Place) -> BuildResult {
         self.budget.step(more.list.len()).map_err(BuildFailure::at(place))?;
         objects.are_partial |= more.are_partial;
         objects.list.extend(more.list);
@@ -277,7 +268,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Refuses duplicate ids.
-    pub(super) fn check_unique(&self, objects: &[BuildObject]) -> Result<(), BuildFailure> {
+    pub(super) fn check_unique(&self, objects: &[BuildObject]) -> BuildResult {
         let mut seen: HashMap<Id, &BuildObject> = HashMap::with_capacity(objects.len());
         if let Some(first) = objects.first() {
             self.budget.step(objects.len()).map_err(BuildFailure::at(&first.origin.start()))?;
@@ -310,7 +301,7 @@ impl BuildEvaluation<'_> {
         objects: &BuildObjects,
         place: &Place,
         why: String,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let matters = objects.list.iter().any(|object| self.is_vital(object));
         if matters { Err(BuildFailure::at(place)(EvaluationError::Beyond(why))) } else { Ok(()) }
     }
@@ -321,16 +312,11 @@ impl BuildEvaluation<'_> {
     }
 
     /// Adds the objects of a kustomization's generators.
-    fn generate(
-        &mut self,
-        node: &KustomizationNode,
-        directory: &Utf8Path,
-        objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    fn generate(&mut self, node: &KustomizationNode, objects: &mut BuildObjects) -> BuildResult {
         let kustomization = &node.kustomization;
         for (list, index, generator) in kustomization.all_generators() {
             let place = node.origin.at([RouteStep::from(list), index.into()]);
-            let read = |path: &str| self.bytes_of(directory, path);
+            let read = |path: &str| self.bytes_of(node, path);
             let global = kustomization.generator_options.as_ref();
             let object = generated::object(&node.origin, list, generator, global, read);
             let new = match object {
@@ -365,15 +351,10 @@ impl BuildEvaluation<'_> {
     }
 
     /// Notes the references that a kustomization configures.
-    fn configure(
-        &mut self,
-        node: &KustomizationNode,
-        directory: &Utf8Path,
-        objects: &BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    fn configure(&mut self, node: &KustomizationNode, objects: &BuildObjects) -> BuildResult {
         let paths = &node.kustomization.configurations;
         for (place, path) in node.listed_in("configurations", paths) {
-            let text = self.text_of(directory, path).map_err(BuildFailure::at(&place))?;
+            let text = self.text_of(node, path).map_err(BuildFailure::at(&place))?;
             let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
             let mut vital = objects.list.iter().filter(|object| self.is_vital(object));
             match read {

@@ -7,7 +7,10 @@ use std::mem;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::object::BuildObject;
-use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError, SubstitutionVariables};
+use super::{
+    BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError,
+    SubstitutionVariables,
+};
 use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::{Origin, Place};
 use crate::input::kustomize::{Builds, KustomizationNode};
@@ -21,8 +24,6 @@ pub(crate) struct AgentBuild {
     other: Option<(String, Place)>,
     /// Fields that are those of a kustomization.
     kustomization: Option<KustomizationNode>,
-    /// Directory that the object applies, to which its components are relative.
-    directory: Utf8PathBuf,
     /// Set if the object applies a kustomization that lists the root, such as the overlay of its
     /// hosts.
     is_above_root: bool,
@@ -44,7 +45,7 @@ impl AgentBuild {
     ) -> Self {
         let node = KustomizationNode {
             origin: origin.clone(),
-            file: origin.file.clone(),
+            directory,
             kustomization,
             resources: Vec::new(),
             components: Vec::new(),
@@ -52,7 +53,7 @@ impl AgentBuild {
             as_component: None,
         };
         let kustomization = Some(node);
-        AgentBuild { by: by.to_owned(), kustomization, directory, is_above_root, ..Self::default() }
+        AgentBuild { by: by.to_owned(), kustomization, is_above_root, ..Self::default() }
     }
 
     /// Returns the changes by variables that are all known, if there are any.
@@ -83,7 +84,7 @@ impl AgentBuild {
 
     /// Returns the object with its file.
     pub(super) fn source(&self) -> Option<(&str, &Utf8Path)> {
-        Some((&self.by, &self.kustomization.as_ref()?.file))
+        Some((&self.by, &self.kustomization.as_ref()?.origin.file))
     }
 
     /// Returns the place of the object's fields.
@@ -130,8 +131,11 @@ impl AgentBuild {
 
     /// Returns whether the object applies a directory itself, not through another kustomization.
     pub(crate) fn applies(&self, builds: &Builds, directory: &Utf8Path) -> bool {
-        self.directory == directory
-            || directory.starts_with(&self.directory) && !builds.has_kustomization(&self.directory)
+        let applied = self.kustomization.as_ref().map(|node| &node.directory);
+        applied.is_some_and(|applied| {
+            applied == directory
+                || directory.starts_with(applied) && !builds.has_kustomization(applied)
+        })
     }
 
     /// Returns whether Flux builds a directory without a kustomization for the object.
@@ -203,14 +207,14 @@ impl<'a> BuildEvaluation<'a> {
         &mut self,
         build: &AgentBuild,
         mut objects: BuildObjects,
-    ) -> Result<BuildObjects, BuildFailure> {
+    ) -> BuildResult<BuildObjects> {
         if let Some((reason, place)) = &build.unknown {
             return Err(BuildFailure::at(place)(EvaluationError::Undetermined(reason.clone())));
         }
         if let Some(node) = build.kustomization.as_ref().filter(|_| build.is_above_root) {
             self.is_above_root = true;
-            objects = self.add_components(node, &build.directory, objects)?;
-            self.transform(node, &build.directory, &mut objects)?;
+            objects = self.add_components(node, objects)?;
+            self.transform(node, &mut objects)?;
         }
         Ok(objects)
     }
@@ -220,13 +224,13 @@ impl<'a> BuildEvaluation<'a> {
         &self,
         directory: &Utf8PathBuf,
         objects: &mut [BuildObject],
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let Some(build) = self.wanted.agents.get(directory) else {
             return Ok(());
         };
         if let Some(variables) = &build.variables {
             if let Some((name, place)) = variables.invalid_name() {
-                let root = Place::File(self.builds.nodes[directory].file.clone());
+                let root = Place::File(self.builds.nodes[directory].origin.file.clone());
                 let why = EvaluationError::Unapplied(format!("`{name}` is no name of a variable"));
                 return Err(BuildFailure::at(place.unwrap_or(&root))(why));
             }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use yaml_serde::Value;
 
-use super::EvaluationError;
+use super::{EvaluationError, StepResult};
 
 /// The number of objects, fields and files that evaluations may pass over.
 const MAX_STEPS: usize = 10_000_000;
@@ -24,7 +24,7 @@ pub(super) struct EvaluationBudget {
 
 impl EvaluationBudget {
     /// Counts steps.
-    pub(super) fn step(&self, count: usize) -> Result<(), EvaluationError> {
+    pub(super) fn step(&self, count: usize) -> StepResult {
         let used = self.steps.get().saturating_add(count);
         self.steps.set(used);
         if used <= MAX_STEPS {
@@ -35,7 +35,7 @@ impl EvaluationBudget {
     }
 
     /// Counts bytes of new values.
-    pub(super) fn allocate(&self, bytes: usize) -> Result<(), EvaluationError> {
+    pub(super) fn allocate(&self, bytes: usize) -> StepResult {
         let used = self.bytes.get().saturating_add(bytes);
         self.bytes.set(used);
         if used <= MAX_BYTES {
@@ -45,7 +45,7 @@ impl EvaluationBudget {
     }
 
     /// Counts a value that is about to be copied.
-    pub(super) fn copy(&self, value: &Value) -> Result<(), EvaluationError> {
+    pub(super) fn copy(&self, value: &Value) -> StepResult {
         let too_deep = || format!("it nests values more than {MAX_NESTING} deep");
         self.allocate(size(value, 0).ok_or_else(|| EvaluationError::Beyond(too_deep()))?)
     }

@@ -32,6 +32,12 @@ impl EvaluationError {
     }
 }
 
+/// The result of a step of an evaluation.
+pub(super) type StepResult<T = ()> = Result<T, EvaluationError>;
+
+/// The result of a step of a build, which knows the place of a failure.
+pub(super) type BuildResult<T = ()> = Result<T, BuildFailure>;
+
 /// A failed build, with the place of the cause.
 pub(super) struct BuildFailure {
     pub(super) problem: EvaluationError,

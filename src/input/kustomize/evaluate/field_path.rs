@@ -3,8 +3,8 @@
 use regex::Regex;
 use yaml_serde::{Mapping, Value};
 
-use super::EvaluationError;
 use super::object::scalar_text;
+use super::{EvaluationError, StepResult};
 use crate::base::finding::RouteStep;
 use crate::base::text::yaml;
 
@@ -18,14 +18,14 @@ pub(super) struct FieldPathWalk<F> {
     pub(super) set: F,
 }
 
-impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> FieldPathWalk<F> {
+impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
     pub(super) fn at(
         &mut self,
         value: &mut Value,
         parts: &[String],
         route: &mut Vec<RouteStep>,
         is_new: bool,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let Some((part, rest)) = parts.split_first() else {
             self.count += 1;
             return (self.set)(value, route, is_new);
@@ -73,7 +73,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         part: &str,
         rest: &[String],
         route: &mut Vec<RouteStep>,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let is_new = mapping.get(part).is_none_or(Value::is_null);
         if is_new && !self.create {
             return Ok(());
@@ -92,7 +92,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         rest: &[String],
         route: &mut Vec<RouteStep>,
         is_new: bool,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         route.push(step);
         self.at(value, rest, route, is_new)?;
         route.pop();
@@ -106,7 +106,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
         entry: &str,
         rest: &[String],
         route: &mut Vec<RouteStep>,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let not_read = || EvaluationError::Beyond(format!("unsupported path `[{entry}]`"));
         let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
         let regex = Regex::new(pattern).map_err(|_| not_read())?;
@@ -132,7 +132,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> Result<(), EvaluationError>> Fi
     }
 }
 
-fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, EvaluationError> {
+fn list<'a>(value: &'a mut Value, part: &str) -> StepResult<&'a mut Vec<Value>> {
     if value.is_null() {
         *value = Value::Sequence(Vec::new());
     }

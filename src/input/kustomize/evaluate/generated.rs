@@ -9,8 +9,8 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 use yaml_serde::{Mapping, Value};
 
-use super::EvaluationError;
 use super::object::{Behavior, BuildObject, scalar_text, text_at};
+use super::{EvaluationError, StepResult};
 use crate::base::api::kustomization::{GeneratorOptions, KustomizeGenerator, unquoted};
 use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::base::text::credentials::masked_value;
@@ -25,8 +25,8 @@ pub(super) fn object<'a>(
     list: &str,
     generator: &'a KustomizeGenerator,
     global: Option<&GeneratorOptions>,
-    read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
-) -> Result<BuildObject, EvaluationError> {
+    read: impl Fn(&str) -> StepResult<Option<Vec<u8>>>,
+) -> StepResult<BuildObject> {
     let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
     let given = |text: &'a Option<String>| text.as_deref().filter(|text| !text.is_empty());
     let name = given(&generator.name).ok_or_else(|| refused("has no name"))?;
@@ -85,8 +85,8 @@ pub(super) fn object<'a>(
 /// Returns the keys and values of a generator.
 fn pairs(
     generator: &KustomizeGenerator,
-    read: impl Fn(&str) -> Result<Option<Vec<u8>>, EvaluationError>,
-) -> Result<Vec<(String, Vec<u8>)>, EvaluationError> {
+    read: impl Fn(&str) -> StepResult<Option<Vec<u8>>>,
+) -> StepResult<Vec<(String, Vec<u8>)>> {
     let file = |path: &str| {
         read(path)?.ok_or_else(|| {
             let path = masked_value(path);

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::EvaluationError;
 use super::budget::EvaluationBudget;
+use super::{EvaluationError, StepResult};
 use crate::base::finding::RouteStep;
 use crate::base::text::pointer_key;
 
@@ -39,7 +39,7 @@ pub(super) fn apply(
     object: &mut Value,
     operation: &JsonPatchOperation,
     budget: &EvaluationBudget,
-) -> Result<Option<(Vec<RouteStep>, bool)>, EvaluationError> {
+) -> StepResult<Option<(Vec<RouteStep>, bool)>> {
     let JsonPatchOperation { op, path, from, value } = operation;
     let missing = |path: &str| EvaluationError::Refused(format!("missing path `{path}`"));
     if path.matches('/').count() > MAX_PARTS {
@@ -79,7 +79,10 @@ pub(super) fn apply(
             let moved = if op == "move" {
                 remove(container, &key, budget)?.ok_or_else(|| missing(from))?
             } else {
-                get(container, &key).ok_or_else(|| missing(from))?
+                // A missing key of a mapping gives null, as in kustomize's library.
+                let is_mapping = container.is_mapping();
+                let value = existing(container, &key).cloned();
+                value.or(is_mapping.then_some(Value::Null)).ok_or_else(|| missing(from))?
             };
             add(object, path, moved, budget).map(Some)
         }
@@ -146,19 +149,11 @@ fn existing<'a>(container: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     }
 }
 
-/// Returns the value of a key. A missing key of a mapping gives null, as in kustomize's library.
-fn get(container: &mut Value, key: &str) -> Option<Value> {
-    match container {
-        Value::Mapping(mapping) => Some(mapping.get(key).cloned().unwrap_or_default()),
-        other => element(other, key).cloned(),
-    }
-}
-
 fn remove(
     container: &mut Value,
     key: &str,
     budget: &EvaluationBudget,
-) -> Result<Option<Value>, EvaluationError> {
+) -> StepResult<Option<Value>> {
     // All later entries move.
     Ok(match container {
         Value::Mapping(mapping) => {
@@ -180,7 +175,7 @@ fn add(
     path: &str,
     value: Value,
     budget: &EvaluationBudget,
-) -> Result<(Vec<RouteStep>, bool), EvaluationError> {
+) -> StepResult<(Vec<RouteStep>, bool)> {
     let missing = || EvaluationError::Refused(format!("missing path `{path}`"));
     let (container, key) = find(object, path).ok_or_else(missing)?;
     let mut route = route(path);
@@ -205,7 +200,7 @@ fn add(
 mod tests {
     use super::*;
 
-    fn patched(object: &str, operation: &str) -> Result<Value, EvaluationError> {
+    fn patched(object: &str, operation: &str) -> StepResult<Value> {
         let mut object: Value = yaml_serde::from_str(object).unwrap();
         let operation = yaml_serde::from_str(operation).unwrap();
         apply(&mut object, &operation, &EvaluationBudget::default())?;

@@ -1,16 +1,21 @@
 //! The files and directories that a kustomization lists, by the rules of kustomize's loader.
 
+use std::sync::LazyLock;
+
 use camino::{Utf8Path, Utf8PathBuf};
+use regex::Regex;
 use yaml_serde::Value;
 
-use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use super::{
+    BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError, StepResult,
+};
 use crate::base::api::kustomization::{FILE_NAMES, is_inline};
 use crate::base::layout::outputs::SITE;
 use crate::base::layout::{
     AGENTS, CLUSTERS, CRDS, SHARED, TENANTS, all_observed, declared_directory,
 };
 use crate::base::text::credentials::masked_value;
-use crate::base::text::yaml;
+use crate::base::text::{pattern, yaml};
 use crate::input::kustomize::{KustomizationNode, join};
 use crate::input::load::EntryKind;
 
@@ -27,12 +32,8 @@ const SCHEMA: &str = "v1.21.2";
 
 impl BuildEvaluation<'_> {
     /// Returns the target of an entry of a kustomization.
-    pub(super) fn listed(
-        &self,
-        directory: &Utf8Path,
-        entry: &str,
-    ) -> Result<ListedTarget, EvaluationError> {
-        let Some(path) = join(directory, entry).filter(|_| !entry.is_empty()) else {
+    pub(super) fn listed(&self, node: &KustomizationNode, entry: &str) -> StepResult<ListedTarget> {
+        let Some(path) = join(&node.directory, entry).filter(|_| !entry.is_empty()) else {
             return match entry {
                 "" => Err(EvaluationError::refused("an entry is empty")),
                 _ if entry.contains('\n') => {
@@ -53,7 +54,9 @@ impl BuildEvaluation<'_> {
         let kind = if is_read { Some(EntryKind::File) } else { self.repo.kind(&path) };
         let shown = || masked_value(entry);
         let why = match kind {
-            Some(EntryKind::File) if self.wanted.is_restricted && !path.starts_with(directory) => {
+            Some(EntryKind::File)
+                if self.wanted.is_restricted && !path.starts_with(&node.directory) =>
+            {
                 format!(
                     "`{}` is outside of the kustomization's directory, from where kustomize \
                      reads directories only",
@@ -80,14 +83,14 @@ impl BuildEvaluation<'_> {
     }
 
     /// Returns whether an entry is a path in the repo where nothing is or will be written.
-    pub(super) fn is_missing(&self, directory: &Utf8Path, entry: &str) -> bool {
-        let path = join(directory, entry).filter(|path| !self.may_be_written(path));
+    pub(super) fn is_missing(&self, node: &KustomizationNode, entry: &str) -> bool {
+        let path = join(&node.directory, entry).filter(|path| !self.may_be_written(path));
         path.is_some_and(|path| self.repo.kind(&path).is_none())
     }
 
     /// Returns the path of an entry that leads to the output.
-    pub(super) fn in_output(&self, directory: &Utf8Path, entry: &str) -> Option<Utf8PathBuf> {
-        join(directory, entry).filter(|path| self.may_be_written(path))
+    pub(super) fn in_output(&self, node: &KustomizationNode, entry: &str) -> Option<Utf8PathBuf> {
+        join(&node.directory, entry).filter(|path| self.may_be_written(path))
     }
 
     /// Returns whether sipgen may write to a path. Overlays and components of hosts are named after
@@ -105,12 +108,8 @@ impl BuildEvaluation<'_> {
     }
 
     /// Returns the path of a file that a kustomization reads; `None` if it is not in the repo.
-    fn file(
-        &self,
-        directory: &Utf8Path,
-        entry: &str,
-    ) -> Result<Option<Utf8PathBuf>, EvaluationError> {
-        match self.listed(directory, entry)? {
+    fn file(&self, node: &KustomizationNode, entry: &str) -> StepResult<Option<Utf8PathBuf>> {
+        match self.listed(node, entry)? {
             ListedTarget::File(path) => Ok(Some(path)),
             ListedTarget::Kustomization(path) => Err(EvaluationError::Refused(format!(
                 "`{path}` is a directory, and must be a file"
@@ -122,10 +121,10 @@ impl BuildEvaluation<'_> {
     /// Returns the text of a file that a kustomization reads; `None` if it is unknown.
     pub(super) fn text_of(
         &self,
-        directory: &Utf8Path,
+        node: &KustomizationNode,
         entry: &str,
-    ) -> Result<Option<String>, EvaluationError> {
-        let text = self.file(directory, entry)?.and_then(|path| self.repo.text(&path));
+    ) -> StepResult<Option<String>> {
+        let text = self.file(node, entry)?.and_then(|path| self.repo.text(&path));
         self.budget.allocate(text.as_ref().map_or(0, String::len))?;
         Ok(text)
     }
@@ -133,10 +132,10 @@ impl BuildEvaluation<'_> {
     /// Returns the content of a file that a kustomization reads; `None` if it is unknown.
     pub(super) fn bytes_of(
         &self,
-        directory: &Utf8Path,
+        node: &KustomizationNode,
         entry: &str,
-    ) -> Result<Option<Vec<u8>>, EvaluationError> {
-        let content = self.file(directory, entry)?.and_then(|path| self.repo.read(&path).ok());
+    ) -> StepResult<Option<Vec<u8>>> {
+        let content = self.file(node, entry)?.and_then(|path| self.repo.read(&path).ok());
         self.budget.allocate(content.as_ref().map_or(0, Vec::len))?;
         Ok(content)
     }
@@ -145,12 +144,11 @@ impl BuildEvaluation<'_> {
     pub(super) fn check_files(
         &self,
         node: &KustomizationNode,
-        directory: &Utf8Path,
         objects: &BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let own = &node.kustomization;
         for (place, entry) in node.listed_in("crds", &own.crds) {
-            let text = self.text_of(directory, entry).map_err(BuildFailure::at(&place))?;
+            let text = self.text_of(node, entry).map_err(BuildFailure::at(&place))?;
             if text.is_some_and(|text| text.is_empty()) {
                 let why = format!("`{}` is empty", masked_value(entry));
                 return Err(BuildFailure::refused(&place, why));
@@ -161,14 +159,14 @@ impl BuildEvaluation<'_> {
             .chain(node.listed_in("transformers", &own.transformers))
             .chain(node.listed_in("validators", &own.validators));
         for (place, entry) in plugins.filter(|(_, entry)| !is_inline(entry)) {
-            self.listed(directory, entry).map_err(BuildFailure::at(&place))?;
+            self.listed(node, entry).map_err(BuildFailure::at(&place))?;
         }
         let openapi = own.openapi.iter().flatten();
         for (key, value) in openapi.filter_map(|(key, value)| Some((key, value.as_str()?))) {
             let place = node.origin.at(["openapi", key]);
             match key.as_str() {
                 "path" => {
-                    self.text_of(directory, value).map_err(BuildFailure::at(&place))?;
+                    self.text_of(node, value).map_err(BuildFailure::at(&place))?;
                 }
                 "version" if value != SCHEMA && !value.is_empty() => {
                     let why = format!("unknown OpenAPI version `{value}`");
@@ -183,13 +181,7 @@ impl BuildEvaluation<'_> {
 
 /// Returns whether kustomize takes an entry that is no path for the URL of a git repo.
 fn is_remote(entry: &str) -> bool {
-    let entry = entry.to_ascii_lowercase();
-    let entry = entry.strip_prefix("git::").unwrap_or(&entry);
-    let user = entry.split_once('@').is_some_and(|(user, _)| {
-        user.starts_with(|c: char| c.is_ascii_alphabetic())
-            && user.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    });
-    user || entry.contains("://")
-        || entry.starts_with("github.com/")
-        || entry.starts_with("github.com:")
+    static REMOTE: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"^(?i-u:git::)?(?i-u:[a-z][a-z0-9-]*@|github\.com[/:])|://"));
+    REMOTE.is_match(entry)
 }

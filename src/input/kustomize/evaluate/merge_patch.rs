@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::{Mapping, Value};
 
-use super::EvaluationError;
 use super::budget::{EvaluationBudget, size};
 use super::go_yaml;
 use super::json_patch::JsonPatchOperation;
 use super::merge::{merge, replaces_all};
 use super::object::{BuildObject, Id, scalar_text, set_text, text_at};
+use super::{EvaluationError, StepResult};
 use crate::base::api::kustomization::PatchOptions;
 use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::base::text::yaml;
@@ -79,7 +79,7 @@ impl ParsedPatch {
         file: Option<Arc<Utf8Path>>,
         place: &Place,
         options: &PatchOptions,
-    ) -> Result<Self, EvaluationError> {
+    ) -> StepResult<Self> {
         let values: Result<Vec<Value>, _> =
             yaml_serde::Deserializer::from_str(text.trim()).map(merged_value).collect();
         let values = values.map_err(|error| {
@@ -158,7 +158,7 @@ impl MergePatch {
         object: &mut BuildObject,
         keeps_refused: bool,
         budget: &EvaluationBudget,
-    ) -> Result<bool, EvaluationError> {
+    ) -> StepResult<bool> {
         let version = object.text(&["apiVersion"]);
         let Id { kind, name, namespace, .. } = object.id();
         if self.may_rename || self.may_change_kind {
@@ -211,11 +211,11 @@ impl MergePatch {
 
 impl ParsedPatch {
     /// Returns the merge patches in a text that sipgen wrote.
-    pub(super) fn in_written_text(text: &str, place: &Place) -> Result<Self, EvaluationError> {
+    pub(super) fn in_written_text(text: &str, place: &Place) -> StepResult<Self> {
         let documents = texts_of_documents(text)
             .map(yaml::from_str::<Value>)
             .map(|value| Ok((value.map_err(|_| no_patch())?, None)))
-            .collect::<Result<_, EvaluationError>>()?;
+            .collect::<StepResult<_>>()?;
         Self::merge(documents, place, &PatchOptions::default())
     }
 
@@ -224,7 +224,7 @@ impl ParsedPatch {
         documents: Vec<(Value, Option<Origin>)>,
         place: &Place,
         options: &PatchOptions,
-    ) -> Result<Self, EvaluationError> {
+    ) -> StepResult<Self> {
         let mut patches = Vec::new();
         for (value, origin) in documents {
             let bytes = size(&value, 0).unwrap_or_default();

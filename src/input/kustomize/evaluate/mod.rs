@@ -60,10 +60,11 @@ use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
 use budget::EvaluationBudget;
-use failure::BuildFailure;
 pub use failure::EvaluationError;
+use failure::{BuildFailure, BuildResult, StepResult};
 use index::ObjectIndex;
-use object::{Behavior, BuildObject, Id};
+pub(crate) use object::BuildObject;
+use object::{Behavior, Id};
 pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
 use references::NameReference;
 use resource_file::ResourceFile;
@@ -110,13 +111,9 @@ pub(crate) struct DeliveredDocument {
 
 /// The objects that a build delivers.
 pub(crate) struct DeliveredBuild {
-    objects: Vec<BuildObject>,
+    pub(crate) objects: Vec<BuildObject>,
     index: ObjectIndex,
 }
-
-/// An object as a build delivers it.
-#[derive(Clone, Copy)]
-pub(crate) struct DeliveredObject<'a>(&'a BuildObject);
 
 /// A directory whose build is evaluated.
 pub(crate) struct BuiltDirectory<'a> {
@@ -169,50 +166,37 @@ impl Renaming {
 
 impl DeliveredBuild {
     /// Returns the host that has or had a name in the build.
-    pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Option<DeliveredObject<'_>> {
+    pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Option<&BuildObject> {
         let id = Id::host(name, namespace);
         let all = self.index.with_id(&id).iter().filter_map(|at| self.objects.get(*at));
-        all.max_by_key(|object| object.id() == id).map(DeliveredObject)
+        all.max_by_key(|object| object.id() == id)
     }
 
     /// Returns the host that a document became.
-    pub(crate) fn host_in_document(&self, origin: &Origin) -> Option<DeliveredObject<'_>> {
+    pub(crate) fn host_in_document(&self, origin: &Origin) -> Option<&BuildObject> {
         let key = |origin: &Origin| (origin.range().start, origin.steps_into());
         let is_same = |object: &&BuildObject| {
             key(&object.origin) == key(origin) && object.origin.file == origin.file
         };
-        self.objects.iter().find(is_same).map(DeliveredObject)
-    }
-
-    pub(crate) fn objects(&self) -> impl Iterator<Item = DeliveredObject<'_>> {
-        self.objects.iter().map(DeliveredObject)
+        self.objects.iter().find(is_same)
     }
 }
 
-impl<'a> DeliveredObject<'a> {
-    pub(crate) fn object(self) -> &'a Mapping {
-        &self.0.value
-    }
-
-    /// Returns whether its document is below a directory.
-    pub(crate) fn is_below(self, top: &Utf8Path) -> bool {
-        self.0.origin.file.starts_with(top)
-    }
-
+impl BuildObject {
     /// Returns the last other namespace that it had, if any.
-    pub(crate) fn former_namespace(self) -> Option<String> {
-        let now = self.0.id().namespace;
-        self.0.ids().into_iter().rev().map(|id| id.namespace).find(|other| *other != now)
+    pub(crate) fn former_namespace(&self) -> Option<String> {
+        let now = self.id().namespace;
+        self.ids().into_iter().rev().map(|id| id.namespace).find(|other| *other != now)
     }
 
     /// Returns the place outside of a directory that last changed a field or a part of it.
-    pub(crate) fn place_of(self, route: &[&str], apart: &Utf8Path) -> Option<Place> {
+    pub(crate) fn changed_at(&self, route: &[&str], apart: &Utf8Path) -> Option<Place> {
         let is_field = |change: &&ForeignValue| {
             let mut steps = change.route.iter().zip(route);
             steps.all(|(step, key)| *step == RouteStep::from(*key))
                 && !change.place.file().starts_with(apart)
         };
-        self.0.changes.iter().rev().find(is_field).map(|change| change.place.clone())
+        self.changes.iter().rev().find(is_field).map(|change| change.place.clone())
     }
 }
 
@@ -359,7 +343,7 @@ impl Builds {
         &self,
         repo: &Files,
         built: &BuiltDirectory<'_>,
-    ) -> Result<Vec<BuildObject>, BuildFailure> {
+    ) -> BuildResult<Vec<BuildObject>> {
         let below: Vec<Utf8PathBuf> = self.below(built.directory).into_keys().collect();
         let read =
             |file: &Utf8PathBuf| Some((file.clone(), ResourceFile::new(repo, file, &[], true)?));

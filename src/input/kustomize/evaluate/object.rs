@@ -5,17 +5,17 @@ use std::hash::{Hash, Hasher};
 use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
-use super::EvaluationError;
+use super::StepResult;
 use super::budget::EvaluationBudget;
 use crate::base::api::host;
 use crate::base::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
 
 /// An object of a build in its current state.
 #[derive(Debug, Clone)]
-pub(super) struct BuildObject {
+pub(crate) struct BuildObject {
     /// Its source document, or the kustomization whose generator made it.
-    pub(super) origin: Origin,
-    pub(super) value: Mapping,
+    pub(crate) origin: Origin,
+    pub(crate) value: Mapping,
     /// Its ids before each change of name or namespace, oldest first.
     previous: Vec<Id>,
     /// The prefixes and suffixes of its name, innermost first.
@@ -308,7 +308,7 @@ impl BuildObject {
         routes: Vec<(Vec<RouteStep>, bool)>,
         place: &Place,
         budget: &EvaluationBudget,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         for (route, replaces) in routes {
             budget.step(1 + self.changes.len() / 8)?;
             self.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });

@@ -11,7 +11,7 @@ use super::index::ObjectIndex;
 use super::merge_patch::ParsedPatch;
 use super::object::{BuildObject, Id};
 use super::patches::PatchedObjects;
-use super::{BuildObjects, EvaluationError};
+use super::{BuildObjects, EvaluationError, StepResult};
 use crate::base::api::host;
 use crate::base::api::kustomization::{Patch, PatchOptions};
 use crate::base::finding::{Origin, Place, RouteStep};
@@ -137,7 +137,7 @@ impl OverlayBuild<'_> {
         patches: &[Patch],
         file: impl Fn(&str) -> Option<PatchFile<'f>>,
         overlay: &Utf8Path,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let budget = EvaluationBudget::default();
         let place = Place::File(overlay.into());
         let index = mem::take(&mut self.index);

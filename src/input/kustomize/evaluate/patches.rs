@@ -12,7 +12,9 @@ use super::json_patch::{self, JsonPatchOperation};
 use super::merge_patch::{MergePatch, ParsedPatch, no_patch};
 use super::object::BuildObject;
 use super::selector::{Selector, text};
-use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use super::{
+    BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError, StepResult,
+};
 use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget, has};
 use crate::base::finding::{Place, RouteStep};
 use crate::base::text::credentials::masked_value;
@@ -24,9 +26,8 @@ impl BuildEvaluation<'_> {
     pub(super) fn apply_merge_patches(
         &self,
         node: &KustomizationNode,
-        directory: &Utf8Path,
         objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         const LIST: &str = "patchesStrategicMerge";
         let Some(entries) = &node.kustomization.patches_strategic_merge else {
             return Ok(());
@@ -38,7 +39,7 @@ impl BuildEvaluation<'_> {
             // An entry is a path or an inline patch.
             let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
             let options = PatchOptions::default();
-            let parsed = self.parsed_patch(directory, entry, is_inline, &place, &options);
+            let parsed = self.parsed_patch(node, entry, is_inline, &place, &options);
             match parsed.map_err(&failed)? {
                 Some(ParsedPatch::Merge(patches)) => {
                     has_patch = true;
@@ -67,9 +68,8 @@ impl BuildEvaluation<'_> {
         &self,
         list: &'static str,
         node: &KustomizationNode,
-        directory: &Utf8Path,
         objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let is_json = list == "patchesJson6902";
         let entries = if is_json {
             &node.kustomization.patches_json6902
@@ -96,7 +96,7 @@ impl BuildEvaluation<'_> {
                 }
             };
             let options = options.clone().unwrap_or_default();
-            let parsed = self.parsed_patch(directory, text, is_inline, &place, &options);
+            let parsed = self.parsed_patch(node, text, is_inline, &place, &options);
             match parsed.map_err(BuildFailure::at(&place))? {
                 Some(parsed) => patched.apply(parsed, target.as_ref(), is_json, &place)?,
                 None => patched.leave_to_kustomize(&place, text)?,
@@ -121,17 +121,17 @@ impl BuildEvaluation<'_> {
     /// Parses a patch, or returns `None` if it is not in the repo.
     fn parsed_patch(
         &self,
-        directory: &Utf8Path,
+        node: &KustomizationNode,
         entry: &str,
         is_inline: bool,
         place: &Place,
         options: &PatchOptions,
-    ) -> Result<Option<ParsedPatch>, EvaluationError> {
+    ) -> StepResult<Option<ParsedPatch>> {
         if is_inline {
             return ParsedPatch::new(entry, None, place, options).map(Some);
         }
-        let file = join(directory, entry).map(|path| Arc::from(path.as_path()));
-        let text = self.text_of(directory, entry)?;
+        let file = join(&node.directory, entry).map(|path| Arc::from(path.as_path()));
+        let text = self.text_of(node, entry)?;
         text.map(|text| ParsedPatch::new(&text, file, place, options)).transpose()
     }
 }
@@ -155,7 +155,7 @@ impl PatchedObjects<'_> {
         target: Option<&PatchTarget>,
         is_json: bool,
         place: &Place,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let failed = BuildFailure::at(place);
         if is_json && target.is_none_or(|target| text(&target.name).is_empty()) {
             let why = "an entry of `patchesJson6902` must have a target with a name";
@@ -194,7 +194,7 @@ impl PatchedObjects<'_> {
     }
 
     /// Leaves a patch of unknown content to kustomize.
-    fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> Result<(), BuildFailure> {
+    fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> BuildResult {
         let list = &self.objects.list;
         if list.iter().any(|object| self.is_vital(object)) {
             let why = format!("the patch `{}` is not in the repo", masked_value(path));
@@ -215,7 +215,7 @@ impl PatchedObjects<'_> {
     }
 
     /// Returns the positions of the objects that a target selects.
-    fn selected(&self, selector: &Selector) -> Result<Vec<usize>, EvaluationError> {
+    fn selected(&self, selector: &Selector) -> StepResult<Vec<usize>> {
         let list = &self.objects.list;
         let candidates = match (selector.name.plain(), selector.namespace.plain()) {
             (Some(name), _) => self.index.with_name(name),
@@ -230,7 +230,7 @@ impl PatchedObjects<'_> {
     }
 
     /// Merges a patch into the object that its id names.
-    fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> Result<(), BuildFailure> {
+    fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> BuildResult {
         let id = &patch.id;
         let list = &self.objects.list;
         let found = self.index.with_id(id).iter().copied();
@@ -246,7 +246,7 @@ impl PatchedObjects<'_> {
     }
 
     /// Merges a patch into the objects at some positions.
-    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> Result<(), BuildFailure> {
+    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> BuildResult {
         let failed = BuildFailure::at(&patch.place);
         for at in selected.iter().copied() {
             let Some(object) = self.objects.list.get_mut(at) else {
@@ -276,7 +276,7 @@ impl PatchedObjects<'_> {
     }
 
     /// Refuses objects at some positions that have the id of another object.
-    fn check_unique(&self, positions: &[usize], place: &Place) -> Result<(), BuildFailure> {
+    fn check_unique(&self, positions: &[usize], place: &Place) -> BuildResult {
         let list = &self.objects.list;
         for object in positions.iter().filter_map(|at| list.get(*at)) {
             let id = object.id();
@@ -298,7 +298,7 @@ impl PatchedObjects<'_> {
         operations: &[JsonPatchOperation],
         place: &Place,
         keeps_id: bool,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let Some(object) = self.objects.list.get_mut(at) else {
             return Ok(());
         };
@@ -326,7 +326,7 @@ fn apply_operations(
     place: &Place,
     lacks_output: bool,
     budget: &EvaluationBudget,
-) -> Result<(), EvaluationError> {
+) -> StepResult {
     let shown = object.id().shown();
     object.untyped.clear();
     let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::EvaluationError;
 use super::object::{BuildObject, Id, scalar_text};
+use super::{EvaluationError, StepResult};
 use crate::base::finding::{ForeignValue, Place, RouteStep};
 
 /// A file of `configurations` that kustomize is not needed for.
@@ -180,7 +180,7 @@ impl ReferenceUpdate<'_> {
         value: &mut Value,
         keys: &[String],
         route: &mut Vec<RouteStep>,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         match (value, keys) {
             (Value::Null, _) => Ok(()),
             (Value::Sequence(items), _) => {
@@ -206,7 +206,7 @@ impl ReferenceUpdate<'_> {
         }
     }
 
-    fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> Result<(), EvaluationError> {
+    fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> StepResult {
         // kustomize completes such a reference by the namespace beside the name.
         if value.is_mapping() {
             return Err(EvaluationError::beyond("a name reference leads to a mapping"));
@@ -220,7 +220,7 @@ impl ReferenceUpdate<'_> {
     }
 
     /// Returns the object that is meant by a former name.
-    fn referral(&self, name: &str) -> Result<Option<&RenamedObject>, EvaluationError> {
+    fn referral(&self, name: &str) -> StepResult<Option<&RenamedObject>> {
         let wanted = self.reference;
         let kind = [wanted.group.as_str(), &wanted.version, &wanted.kind];
         let referrer = self.referrer;

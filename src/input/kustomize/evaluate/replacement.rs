@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::EvaluationError;
 use super::budget::EvaluationBudget;
 use super::field_path::{FieldPathWalk, is_scalar, lookup, plain, split};
 use super::object::{BuildObject, Id, scalar_text};
 use super::references::is_selected;
 use super::selector::{Selector, text};
+use super::{EvaluationError, StepResult};
 use crate::base::api::kustomization::PatchTarget;
 use crate::base::finding::{Place, RouteStep};
 
@@ -54,7 +54,7 @@ struct FieldOptions {
 const MAX_PARTS: usize = 128;
 
 /// Default of `fieldPath`.
-const NAME: &str = "metadata.name";
+pub(super) const NAME: &str = "metadata.name";
 
 impl Replacement {
     /// Copies the source value to all targets.
@@ -63,7 +63,7 @@ impl Replacement {
         objects: &mut [BuildObject],
         place: &Place,
         budget: &EvaluationBudget,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let Some(targets) = &self.targets else {
             return Err(EvaluationError::refused("a replacement has no targets"));
         };
@@ -78,7 +78,7 @@ impl Replacement {
     }
 
     /// Returns the source value and its location.
-    fn value(&self, objects: &[BuildObject]) -> Result<SourceValue, EvaluationError> {
+    fn value(&self, objects: &[BuildObject]) -> StepResult<SourceValue> {
         const NEITHER: &str = "a replacement must have either `source` or `sourceValue`";
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
@@ -150,7 +150,7 @@ impl ReplacementSource {
 
 impl FieldOptions {
     /// Returns the part of a value that the options select.
-    fn select(&self, value: &Value) -> Result<Value, EvaluationError> {
+    fn select(&self, value: &Value) -> StepResult<Value> {
         if self.delimiter.is_empty() {
             return Ok(value.clone());
         }
@@ -163,7 +163,7 @@ impl FieldOptions {
     }
 
     /// Returns `old` with the selected part replaced by `new`.
-    fn with(&self, old: &Value, new: &Value) -> Result<Value, EvaluationError> {
+    fn with(&self, old: &Value, new: &Value) -> StepResult<Value> {
         if self.delimiter.is_empty() {
             return if is_scalar(old) {
                 retyped(old, &scalar_text(new).unwrap_or_default())
@@ -194,7 +194,7 @@ impl ReplacementTarget {
         objects: &mut [BuildObject],
         place: &Place,
         budget: &EvaluationBudget,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let Some(select) = &self.select else {
             return Err(EvaluationError::refused("a target of a replacement has no `select`"));
         };
@@ -233,7 +233,7 @@ impl ReplacementTarget {
         value: &Value,
         place: &Place,
         budget: &EvaluationBudget,
-    ) -> Result<(), EvaluationError> {
+    ) -> StepResult {
         let parts = split(path);
         if parts.len() > MAX_PARTS {
             let why = format!("a path of a replacement has more than {MAX_PARTS} parts");
@@ -295,7 +295,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Returns a text with the type of another value.
-fn retyped(like: &Value, text: &str) -> Result<Value, EvaluationError> {
+fn retyped(like: &Value, text: &str) -> StepResult<Value> {
     let value = if like.is_string() { Value::from(text) } else { plain(text) };
     match (like, &value) {
         (Value::String(_), _)

@@ -80,7 +80,9 @@ impl ResourceFile {
                         read.documents.push((document.origin.clone(), object));
                     }
                 }
-                Ok(value) if may_be_skipped(&value) => {}
+                // kustomize skips an empty document, and an empty list.
+                Ok(Value::Null) => {}
+                Ok(Value::Sequence(items)) if items.is_empty() => {}
                 Ok(_) => read.refuse(NO_KIND.to_owned(), || document.origin.start()),
                 Err(error) => {
                     read.is_partial = true;
@@ -137,20 +139,19 @@ pub(super) fn no_resource(object: &Mapping) -> Option<String> {
 
 /// Returns why kustomize cannot print an object. It prints through JSON.
 fn not_json(object: &Mapping) -> Option<String> {
-    let in_value = |value: &Value| match value {
-        Value::Mapping(inner) => not_json(inner),
-        Value::Sequence(items) => items
-            .iter()
-            .find_map(|item| not_json(&Mapping::from_iter([(Value::from("-"), item.clone())]))),
-        Value::Number(number) if !number.is_finite() => {
-            Some(format!("`{number}` has no form in JSON"))
-        }
-        _ => None,
-    };
     object.iter().find_map(|(key, value)| match key {
-        Value::String(_) => in_value(value),
+        Value::String(_) => not_json_value(value),
         _ => Some("a key is not a string".to_owned()),
     })
+}
+
+fn not_json_value(value: &Value) -> Option<String> {
+    match value {
+        Value::Mapping(inner) => not_json(inner),
+        Value::Sequence(items) => items.iter().find_map(not_json_value),
+        Value::Number(it) if !it.is_finite() => Some(format!("`{it}` has no form in JSON")),
+        _ => None,
+    }
 }
 
 /// Returns the fields that decide an object's id.
@@ -166,15 +167,6 @@ fn id_fields(object: &Mapping) -> Mapping {
         kept.insert(Value::from("metadata"), Value::Mapping(metadata));
     }
     kept
-}
-
-/// Returns whether kustomize skips a document that is no object: it is empty, or an empty list.
-fn may_be_skipped(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Mapping(_) => true,
-        Value::Sequence(items) => items.is_empty(),
-        _ => false,
-    }
 }
 
 /// Returns where Go's YAML parser fails although others do not, and the reason. kustomize splits a

@@ -6,8 +6,8 @@ use kube::core::SelectorExt;
 use regex::Regex;
 use yaml_serde::Value;
 
-use super::EvaluationError;
 use super::object::{BuildObject, Id, scalar_text};
+use super::{EvaluationError, StepResult};
 use crate::base::api::kustomization::PatchTarget;
 use crate::base::api::label_query;
 
@@ -36,7 +36,7 @@ pub(super) enum AnchoredPattern {
 }
 
 impl AnchoredPattern {
-    fn new(pattern: &str) -> Result<Self, String> {
+    fn new(pattern: &str) -> StepResult<Self> {
         if pattern.is_empty() {
             return Ok(AnchoredPattern::Any);
         }
@@ -91,26 +91,26 @@ pub(super) fn text(field: &Option<String>) -> &str {
     field.as_deref().unwrap_or_default()
 }
 
-fn anchored(pattern: &str) -> Result<Regex, String> {
-    Regex::new(&format!("^(?:{pattern})$"))
-        .map_err(|_| format!("unsupported regular expression `{pattern}`"))
+fn anchored(pattern: &str) -> StepResult<Regex> {
+    let unsupported =
+        |_| EvaluationError::Beyond(format!("unsupported regular expression `{pattern}`"));
+    Regex::new(&format!("^(?:{pattern})$")).map_err(unsupported)
 }
 
 impl Selector {
-    pub(super) fn new(target: &PatchTarget) -> Result<Self, EvaluationError> {
-        Self::compiled(target).map_err(EvaluationError::Beyond)
-    }
-
-    fn compiled(target: &PatchTarget) -> Result<Self, String> {
+    pub(super) fn new(target: &PatchTarget) -> StepResult<Self> {
         let pattern = |field: &Option<String>| AnchoredPattern::new(text(field));
+        let query = |field: &Option<String>| {
+            label_query::parse(text(field)).map_err(EvaluationError::Beyond)
+        };
         Ok(Selector {
             group: pattern(&target.group)?,
             version: pattern(&target.version)?,
             kind: pattern(&target.kind)?,
             name: pattern(&target.name)?,
             namespace: pattern(&target.namespace)?,
-            labels: label_query::parse(text(&target.label_selector))?,
-            annotations: label_query::parse(text(&target.annotation_selector))?,
+            labels: query(&target.label_selector)?,
+            annotations: query(&target.annotation_selector)?,
         })
     }
 

@@ -2,24 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use yaml_serde::Value;
 
 use super::EvaluatedFiles;
 use crate::base::api::kustomization::{Kustomization, has};
+use crate::base::text::non_empty;
 use crate::input::kustomize::{Builds, KustomizationNode, join};
 
 impl Kustomization {
     /// Returns whether it changes objects by more than a namespace.
     pub(in crate::input::kustomize) fn changes_objects(&self) -> bool {
-        let is_text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let is_map =
             |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
         has(&self.labels)
             || is_map(&self.common_labels)
             || is_map(&self.common_annotations)
-            || is_text(&self.name_prefix)
-            || is_text(&self.name_suffix)
+            || non_empty(&self.name_prefix).is_some()
+            || non_empty(&self.name_suffix).is_some()
             || has(&self.patches)
             || has(&self.patches_strategic_merge)
             || has(&self.patches_json6902)
@@ -63,7 +63,6 @@ impl Builds {
         // remote component.
         let changes = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
             let is_foreign = |path: &String| {
-                let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
                 join(directory, path).is_none_or(|path| {
                     let is_output = wanted.output.is_some_and(|output| path.starts_with(output));
                     !self.nodes.contains_key(&path) && !is_output

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use camino::Utf8Path;
 use yaml_serde::Value;
 
 use super::budget::VALUE_BYTES;
 use super::object::{BuildObject, Id};
 use super::replacement::Replacement;
-use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use super::{BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError};
 use crate::base::api::kustomization::{Kustomization, has};
 use crate::base::finding::{Place, RouteStep};
 use crate::base::text::{non_empty, yaml};
@@ -23,11 +22,10 @@ impl BuildEvaluation<'_> {
     pub(super) fn transform(
         &self,
         node: &KustomizationNode,
-        directory: &Utf8Path,
         objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let kustomization = &node.kustomization;
-        let failed = BuildFailure::at(&Place::File(node.file.clone()));
+        let failed = BuildFailure::at(&Place::File(node.origin.file.clone()));
         self.budget.step(4 * objects.list.len()).map_err(&failed)?;
         if kustomization.openapi.as_ref().is_some_and(|openapi| openapi.contains_key("path")) {
             self.leave_to_kustomize(
@@ -37,13 +35,13 @@ impl BuildEvaluation<'_> {
             )?;
         }
         // The order of kustomize's built-in transformers.
-        let added = self.added_by_agent(directory);
+        let added = self.added_by_agent(&node.directory);
         let both = || [Some(node), added].into_iter().flatten();
         for node in both() {
-            self.apply_merge_patches(node, directory, objects)?;
+            self.apply_merge_patches(node, objects)?;
         }
         for node in both() {
-            self.apply_patches("patches", node, directory, objects)?;
+            self.apply_patches("patches", node, objects)?;
         }
         // Agents write these fields over those of the kustomization.
         let naming = |field: fn(&Kustomization) -> &Option<String>| {
@@ -69,16 +67,16 @@ impl BuildEvaluation<'_> {
             )?;
         }
         for node in both() {
-            self.apply_patches("patchesJson6902", node, directory, objects)?;
+            self.apply_patches("patchesJson6902", node, objects)?;
         }
         self.check_replicas(node, objects)?;
-        self.replace(node, directory, objects)?;
+        self.replace(node, objects)?;
         for (list, entries, does) in [
             ("transformers", &kustomization.transformers, "change"),
             ("validators", &kustomization.validators, "refuse"),
         ] {
             if has(entries) {
-                let why = format!("the `{list}` of `{}` may {does} anything", node.file);
+                let why = format!("the `{list}` of `{}` may {does} anything", node.origin.file);
                 self.leave_to_kustomize(objects, &node.origin.at([list]), why)?;
             }
         }
@@ -88,11 +86,7 @@ impl BuildEvaluation<'_> {
         Ok(())
     }
 
-    fn set_labels(
-        &self,
-        node: &KustomizationNode,
-        objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    fn set_labels(&self, node: &KustomizationNode, objects: &mut BuildObjects) -> BuildResult {
         let kustomization = &node.kustomization;
         let lists = kustomization.labels.iter().flatten().enumerate().map(|(index, labels)| {
             (vec!["labels".into(), index.into(), "pairs".into()], &labels.pairs)
@@ -120,7 +114,7 @@ impl BuildEvaluation<'_> {
         node: &KustomizationNode,
         route: &[RouteStep],
         objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let texts = pairs.iter().flatten();
         for (name, value) in texts.filter_map(|(name, value)| Some((name, value.as_str()?))) {
             let place = node.origin.at(route.iter().cloned().chain([name.as_str().into()]));
@@ -136,7 +130,7 @@ impl BuildEvaluation<'_> {
         field: &str,
         (name, value): (&str, &str),
         place: &Place,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let failed = BuildFailure::at(place);
         let count = objects.len();
         self.budget.step(count).map_err(&failed)?;
@@ -157,11 +151,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Refuses an entry of `replicas` that applies to no object.
-    fn check_replicas(
-        &self,
-        node: &KustomizationNode,
-        objects: &BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    fn check_replicas(&self, node: &KustomizationNode, objects: &BuildObjects) -> BuildResult {
         for (place, entry) in node.listed_in("replicas", &node.kustomization.replicas) {
             self.budget.step(objects.list.len()).map_err(BuildFailure::at(&place))?;
             let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -180,12 +170,7 @@ impl BuildEvaluation<'_> {
         Ok(())
     }
 
-    fn replace(
-        &self,
-        node: &KustomizationNode,
-        directory: &Utf8Path,
-        objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    fn replace(&self, node: &KustomizationNode, objects: &mut BuildObjects) -> BuildResult {
         for (place, entry) in node.listed_in("replacements", &node.kustomization.replacements) {
             let failed = BuildFailure::at(&place);
             let mut read: Vec<Value> = vec![entry.clone()];
@@ -198,7 +183,7 @@ impl BuildEvaluation<'_> {
                     let why = "a replacement has a `path` and fields of its own";
                     return Err(BuildFailure::refused(&place, why));
                 }
-                let Some(text) = self.text_of(directory, path).map_err(&failed)? else {
+                let Some(text) = self.text_of(node, path).map_err(&failed)? else {
                     let why = format!("the replacements in `{path}` are not in the repo");
                     self.leave_to_kustomize(objects, &place, why)?;
                     continue;
@@ -233,7 +218,7 @@ impl BuildEvaluation<'_> {
 
 /// Refuses labels and annotations that an agent adds to a kustomization that has them: Argo CD adds
 /// them by `kustomize edit add`.
-fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> Result<(), BuildFailure> {
+fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> BuildResult {
     let (own, new) = (&node.kustomization, &added.kustomization);
     for (field, own, new) in [
         ("commonLabels", &own.common_labels, &new.common_labels),
@@ -245,8 +230,10 @@ fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> Result
             && let Some(key) = keys.find(is_present)
         {
             let force = field.replacen("common", "forceCommon", 1);
-            let why =
-                format!("Argo CD refuses `{key}`, which `{}` has, without `{force}`", node.file);
+            let why = format!(
+                "Argo CD refuses `{key}`, which `{}` has, without `{force}`",
+                node.origin.file
+            );
             let place = added.origin.at([field, key]);
             return Err(BuildFailure::at(&place)(EvaluationError::Undetermined(why)));
         }
@@ -256,9 +243,7 @@ fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> Result
 
 /// Sets the namespace of all namespaced objects. Returns whether there is one to set.
 fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
-    let Some(namespace) =
-        node.kustomization.namespace.as_deref().filter(|namespace| !namespace.is_empty())
-    else {
+    let Some(namespace) = non_empty(&node.kustomization.namespace) else {
         return false;
     };
     let place = node.origin.at(["namespace"]);

@@ -4,16 +4,19 @@
 //! change types, keys and structure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
+use regex::Regex;
 use yaml_serde::{Mapping, Value};
 
 use super::budget::EvaluationBudget;
 use super::envsubst::{self, MAX_BYTES, SubstitutedText};
 use super::object::{BuildObject, Id, text_at};
-use super::{BuildFailure, EvaluationError, go_yaml};
+use super::{BuildFailure, BuildResult, EvaluationError, StepResult, go_yaml};
 use crate::base::api::host::SUBSTITUTE;
 use crate::base::finding::{ForeignValue, Place, RouteStep, each_text_in};
 use crate::base::layout::VARIABLE;
+use crate::base::text::pattern;
 
 /// The known substitution variables of a Flux Kustomization.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +35,7 @@ impl SubstitutionVariables {
         &self,
         object: &mut BuildObject,
         budget: &EvaluationBudget,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         let is_off = |field| {
             text_at(&object.value, &["metadata", field, SUBSTITUTE]).as_deref() == Some("disabled")
         };
@@ -142,20 +145,12 @@ impl SubstitutionVariables {
 
     /// Returns the first variable with a name that Flux refuses, for whatever it is used.
     pub(super) fn invalid_name(&self) -> Option<(&str, Option<&Place>)> {
-        let is_invalid = |name: &str| {
-            let mut chars = name.chars();
-            !chars.next().is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
-                || !chars.all(|char| char == '_' || char.is_ascii_alphanumeric())
-        };
-        let (name, value) = self.values.iter().find(|(name, _)| is_invalid(name))?;
+        static NAME: LazyLock<Regex> = LazyLock::new(|| pattern("^[A-Za-z_][A-Za-z0-9_]*$"));
+        let (name, value) = self.values.iter().find(|(name, _)| !NAME.is_match(name))?;
         Some((name, value.as_ref().map(|(_, place)| place)))
     }
 
-    fn substitute(
-        &self,
-        text: &str,
-        bytes_left: &mut usize,
-    ) -> Result<SubstitutedText, EvaluationError> {
+    fn substitute(&self, text: &str, bytes_left: &mut usize) -> StepResult<SubstitutedText> {
         envsubst::substitute(text, bytes_left, |name| self.value_of(name))
     }
 
@@ -183,7 +178,7 @@ impl SubstitutionVariables {
 
 /// Refuses names, labels and annotations that are no texts, as the API server does. Like it, makes
 /// null the empty text.
-fn check_metadata(value: &mut Mapping, object: &BuildObject) -> Result<(), BuildFailure> {
+fn check_metadata(value: &mut Mapping, object: &BuildObject) -> BuildResult {
     let Some(Value::Mapping(metadata)) = value.get_mut("metadata") else {
         let why = "after the substitution of variables, an object has no metadata".to_owned();
         return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Unapplied(why)));

@@ -4,12 +4,10 @@ use yaml_serde::Value;
 
 use super::field_path::{lookup, split};
 use super::object::{BuildObject, Id};
-use super::{BuildEvaluation, BuildFailure, BuildObjects, EvaluationError};
+use super::replacement::NAME;
+use super::{BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError};
 use crate::base::finding::Place;
 use crate::input::kustomize::KustomizationNode;
-
-/// The field of a variable without `fieldref`.
-const NAME: &str = "metadata.name";
 
 /// A variable, with the field that has its value.
 #[derive(Debug)]
@@ -25,7 +23,7 @@ impl BuildEvaluation<'_> {
         &self,
         node: &KustomizationNode,
         objects: &mut BuildObjects,
-    ) -> Result<(), BuildFailure> {
+    ) -> BuildResult {
         for (place, entry) in node.listed_in("vars", &node.kustomization.vars) {
             let steps = objects.list.len() + objects.vars.len();
             self.budget.step(steps).map_err(BuildFailure::at(&place))?;
@@ -65,7 +63,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Refuses variables without a value, and leaves those that a host or request uses to kustomize.
-    pub(super) fn resolve_vars(&self, objects: &BuildObjects) -> Result<(), BuildFailure> {
+    pub(super) fn resolve_vars(&self, objects: &BuildObjects) -> BuildResult {
         for var in &objects.vars {
             let failed = BuildFailure::at(&var.place);
             self.budget.step(objects.list.len()).map_err(&failed)?;
@@ -102,7 +100,7 @@ impl BuildEvaluation<'_> {
 
 impl BuildObjects {
     /// Adds a variable, whose name must be new.
-    pub(super) fn add_var(&mut self, var: Var) -> Result<(), BuildFailure> {
+    pub(super) fn add_var(&mut self, var: Var) -> BuildResult {
         if self.vars.iter().any(|other| other.name == var.name) {
             let why = format!("duplicate variable `{}`", var.name);
             return Err(BuildFailure::refused(&var.place, why));

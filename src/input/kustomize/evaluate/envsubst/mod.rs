@@ -7,7 +7,7 @@ mod parser;
 
 use parser::{EnvsubstParser, TemplatePart, VariableExpression};
 
-use super::EvaluationError;
+use super::{EvaluationError, StepResult};
 
 /// Limit on bytes that all expressions of an object produce together. An object beyond it is too
 /// large for the API server.
@@ -27,7 +27,7 @@ pub(super) fn substitute<'v>(
     text: &str,
     bytes_left: &mut usize,
     value_of: impl FnMut(&str) -> Option<&'v str>,
-) -> Result<SubstitutedText, EvaluationError> {
+) -> StepResult<SubstitutedText> {
     let parts = EnvsubstParser::new(text).parts()?;
     let mut evaluation = Substitution { value_of, bytes_left };
     let mut is_partial = false;
@@ -65,10 +65,7 @@ struct Substitution<'b, F> {
 
 impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
     /// Returns the value of an expression, or `None` if it depends on an unknown one.
-    fn value(
-        &mut self,
-        expression: &VariableExpression,
-    ) -> Result<Option<Vec<u8>>, EvaluationError> {
+    fn value(&mut self, expression: &VariableExpression) -> StepResult<Option<Vec<u8>>> {
         let mut arguments: Vec<Option<Vec<u8>>> = Vec::with_capacity(expression.arguments.len());
         for argument in &expression.arguments {
             arguments.push(match argument {
@@ -91,17 +88,12 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
         Ok(Some(result))
     }
 
-    fn spend(&mut self, bytes: usize) -> Result<(), EvaluationError> {
+    fn spend(&mut self, bytes: usize) -> StepResult {
         *self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or_else(too_large)?;
         Ok(())
     }
 
-    fn apply(
-        &mut self,
-        operator: &str,
-        value: &[u8],
-        arguments: &[&[u8]],
-    ) -> Result<Vec<u8>, EvaluationError> {
+    fn apply(&mut self, operator: &str, value: &[u8], arguments: &[&[u8]]) -> StepResult<Vec<u8>> {
         let first = arguments.first().copied();
         let text = || String::from_utf8_lossy(value).into_owned();
         Ok(match (operator, first) {
@@ -143,7 +135,7 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
         pattern: &[u8],
         with: &[u8],
         most: usize,
-    ) -> Result<Vec<u8>, EvaluationError> {
+    ) -> StepResult<Vec<u8>> {
         let (Ok(value), Ok(pattern), Ok(with)) =
             (std::str::from_utf8(value), std::str::from_utf8(pattern), std::str::from_utf8(with))
         else {
@@ -177,11 +169,7 @@ fn lowercase(char: char) -> char {
 }
 
 /// Returns the bytes from an offset on. A number that cannot be parsed changes nothing.
-fn substring(
-    value: &[u8],
-    offset: &[u8],
-    length: Option<&[u8]>,
-) -> Result<Vec<u8>, EvaluationError> {
+fn substring(value: &[u8], offset: &[u8], length: Option<&[u8]>) -> StepResult<Vec<u8>> {
     let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
     let size = value.len() as i64;
     let Some(offset) = number(offset) else {

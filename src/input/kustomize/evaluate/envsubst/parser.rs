@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{EvaluationError, refused, too_large};
+use super::{StepResult, refused, too_large};
 
 /// Limit on nested expressions.
 const MAX_DEPTH: usize = 100;
@@ -158,7 +158,7 @@ impl<'t> EnvsubstParser<'t> {
             }
     }
 
-    pub(super) fn parts(&mut self) -> Result<Vec<TemplatePart>, EvaluationError> {
+    pub(super) fn parts(&mut self) -> StepResult<Vec<TemplatePart>> {
         let mode = ScanMode { open: true, escapes: true, ..TEXT };
         let mut parts = Vec::new();
         loop {
@@ -170,19 +170,19 @@ impl<'t> EnvsubstParser<'t> {
         }
     }
 
-    fn expect(&mut self, mode: ScanMode, accepts: Accepts) -> Result<String, EvaluationError> {
+    fn expect(&mut self, mode: ScanMode, accepts: Accepts) -> StepResult<String> {
         match self.scan(mode, accepts) {
             ScanToken::Text => Ok(String::from_utf8_lossy(&self.token).into_owned()),
             _ => Err(refused()),
         }
     }
 
-    fn close(&mut self) -> Result<(), EvaluationError> {
+    fn close(&mut self) -> StepResult {
         if self.read() == '}' { Ok(()) } else { Err(refused()) }
     }
 
     /// Parses the rest of an expression, after its `${`.
-    fn expression(&mut self) -> Result<VariableExpression, EvaluationError> {
+    fn expression(&mut self) -> StepResult<VariableExpression> {
         let start = self.at - "${".len();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -220,11 +220,7 @@ impl<'t> EnvsubstParser<'t> {
     }
 
     /// Parses an argument, up to what a token of text does not accept.
-    fn argument(
-        &mut self,
-        mode: ScanMode,
-        accepts: Accepts,
-    ) -> Result<TemplatePart, EvaluationError> {
+    fn argument(&mut self, mode: ScanMode, accepts: Accepts) -> StepResult<TemplatePart> {
         match self.scan(ScanMode { open: true, ..mode }, accepts) {
             ScanToken::Open => Ok(TemplatePart::Expression(self.expression()?)),
             ScanToken::Text => Ok(TemplatePart::Text(std::mem::take(&mut self.token))),
@@ -232,10 +228,7 @@ impl<'t> EnvsubstParser<'t> {
         }
     }
 
-    fn default_or_substring(
-        &mut self,
-        arguments: &mut Vec<TemplatePart>,
-    ) -> Result<String, EvaluationError> {
+    fn default_or_substring(&mut self, arguments: &mut Vec<TemplatePart>) -> StepResult<String> {
         self.read();
         let next = self.peek();
         // envsubst goes back by the width of the character that it looked at.
@@ -265,7 +258,7 @@ impl<'t> EnvsubstParser<'t> {
         &mut self,
         accepts: Accepts,
         arguments: &mut Vec<TemplatePart>,
-    ) -> Result<String, EvaluationError> {
+    ) -> StepResult<String> {
         let operator = self.expect(TEXT, accepts)?;
         while self.peek() != '}' {
             arguments.push(self.argument(TEXT, |char, _| char != '}')?);
@@ -278,17 +271,14 @@ impl<'t> EnvsubstParser<'t> {
         &mut self,
         accepts: Accepts,
         arguments: &mut Vec<TemplatePart>,
-    ) -> Result<String, EvaluationError> {
+    ) -> StepResult<String> {
         let operator = self.expect(TEXT, accepts)?;
         arguments.push(self.argument(TEXT, |char, _| char != '}')?);
         self.close()?;
         Ok(operator)
     }
 
-    fn replacement(
-        &mut self,
-        arguments: &mut Vec<TemplatePart>,
-    ) -> Result<String, EvaluationError> {
+    fn replacement(&mut self, arguments: &mut Vec<TemplatePart>) -> StepResult<String> {
         let mode = ScanMode { escapes: true, has_backslash: true, ..TEXT };
         let operator = self.expect(TEXT, |char, at| match at {
             1 => char == '/',
