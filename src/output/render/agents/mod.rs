@@ -118,17 +118,21 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
         return files;
     };
     let directory = layout::agent_directory(agent);
-    let (names, namespace) = match agent {
-        GitopsAgent::Flux => {
-            (AgentObjectNames(site.settings.flux.name.as_str()), &site.settings.flux.namespace)
-        }
-        GitopsAgent::Argocd => {
-            (AgentObjectNames(site.settings.argocd.name.as_str()), &site.settings.argocd.namespace)
-        }
+    let (flux, argocd) = (&site.settings.flux, &site.settings.argocd);
+    let (name, namespace) = match agent {
+        GitopsAgent::Flux => (&flux.name, &flux.namespace),
+        GitopsAgent::Argocd => (&argocd.name, &argocd.namespace),
     };
+    let names = AgentObjectNames(name.as_str());
     let made_from = site.settings.file().to_string();
     let mut listed = BTreeSet::new();
-    let output = Output::new(site, plan, tree, kept, names);
+    let rendered = tree.keys().map(|file| file.as_str());
+    let output = Output {
+        site,
+        names,
+        present: rendered.chain(kept.iter().copied()).collect(),
+        clusters: plan.clusters.keys().chain(&plan.frozen).collect(),
+    };
     for delivery in deliveries(&output, agent) {
         let object = match agent {
             GitopsAgent::Flux => flux::kustomization(&delivery, &site.settings),
@@ -150,7 +154,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     write_kustomization(&mut files, &made_from, &directory, &listed, &object);
     if agent == GitopsAgent::Flux {
         let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
-        let object = anchor(&site.settings.flux.after_services(), namespace, about);
+        let object = anchor(&flux.after_services(), namespace, about);
         let (directory, listed) =
             (directory.join(AFTER_SERVICES.1), BTreeSet::from([ANCHOR.to_owned()]));
         write_kustomization(&mut files, &made_from, &directory, &listed, &object);
@@ -222,14 +226,13 @@ fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
     let definitions: Vec<Delivery> = definitions.collect();
     let mut all = Vec::new();
     for cluster in &output.clusters {
-        let services = output.services(cluster, &definitions);
-        all.extend(output.observed(cluster, services.as_ref()));
-        all.extend(services);
+        let applied = output.cluster(cluster, &definitions);
+        let services = applied.iter().find(|it| it.holds == DirectoryContent::Services);
+        all.extend(output.observed(cluster, services));
+        all.extend(applied);
     }
     all.extend(output.below(SITE, DirectoryContent::SiteOutput, "site.yaml"));
     all.extend(output.declared());
-    let installers = output.clusters.iter();
-    all.extend(installers.filter_map(|cluster| output.installer(cluster)));
     if agent == GitopsAgent::Flux {
         all.push(output.after_services(&all));
     }
@@ -249,22 +252,6 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn new(
-        site: &'a Site,
-        plan: &'a Plan,
-        tree: &'a Tree,
-        kept: &BTreeSet<&'a str>,
-        names: AgentObjectNames<'a>,
-    ) -> Self {
-        let rendered = tree.keys().map(|file| file.as_str());
-        Self {
-            site,
-            names,
-            present: rendered.chain(kept.iter().copied()).collect(),
-            clusters: plan.clusters.keys().chain(&plan.frozen).collect(),
-        }
-    }
-
     fn is_built(&self, directory: &Utf8Path) -> bool {
         let kustomization = directory.join(layout::KUSTOMIZATION);
         self.present.contains(kustomization.as_str())
@@ -274,10 +261,6 @@ impl<'a> Output<'a> {
     /// objects applies it.
     fn is_ours(&self, directory: &Utf8Path) -> bool {
         self.is_built(directory) && !self.site.wiring.delivered.has(directory)
-    }
-
-    fn is_installed(&self, cluster: &ClusterKey) -> bool {
-        self.is_built(&layout::installer_directory(cluster))
     }
 
     /// Returns the directories just below one that generated objects apply.
@@ -302,24 +285,27 @@ impl<'a> Output<'a> {
         })
     }
 
-    fn services(&self, cluster: &ClusterKey, definitions: &[Delivery]) -> Option<Delivery> {
+    /// Returns the services of a cluster, which depend on their definitions, or its installer, whose
+    /// hosts are labeled before anything is installed on them.
+    fn cluster(&self, cluster: &ClusterKey, definitions: &[Delivery]) -> Option<Delivery> {
         let directory = layout::cluster_directory(cluster);
-        if !self.is_ours(&directory) || self.is_installed(cluster) {
+        if !self.is_ours(&directory) {
             return None;
         }
-        let above = format!("{directory}/");
-        let files = self.present.range(above.as_str()..);
-        let files = files.map_while(|file| file.strip_prefix(&above));
-        let required = files.filter_map(|file| required_definitions(file.into()));
-        let required: BTreeSet<&str> = required.collect();
-        let after = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
-        Some(Delivery {
-            name: self.names.cluster_object("services", cluster),
-            directory,
-            holds: DirectoryContent::Services,
-            after: after.map(|delivery| delivery.name.clone()).collect(),
-            file: layout::patch_file(cluster),
-        })
+        let (holds, after) = if self.is_built(&layout::installer_directory(cluster)) {
+            (DirectoryContent::Installer, self.host_objects(cluster))
+        } else {
+            let above = format!("{directory}/");
+            let files = self.present.range(above.as_str()..);
+            let files = files.map_while(|file| file.strip_prefix(&above));
+            let required = files.filter_map(|file| required_definitions(file.into()));
+            let required: BTreeSet<&str> = required.collect();
+            let after = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
+            (DirectoryContent::Services, after.map(|delivery| delivery.name.clone()).collect())
+        };
+        let (name, file) =
+            (self.names.cluster_object("services", cluster), layout::patch_file(cluster));
+        Some(Delivery { name, directory, holds, after, file })
     }
 
     fn observed(&self, cluster: &ClusterKey, services: Option<&Delivery>) -> Option<Delivery> {
@@ -374,13 +360,8 @@ impl<'a> Output<'a> {
         namespaces.first().copied().filter(|_| namespaces.len() == 1)
     }
 
-    /// Returns the installer of a cluster. Its hosts are labeled before anything is installed on
-    /// them.
-    fn installer(&self, cluster: &ClusterKey) -> Option<Delivery> {
-        let directory = layout::cluster_directory(cluster);
-        if !self.is_installed(cluster) || !self.is_ours(&directory) {
-            return None;
-        }
+    /// Returns the names of the objects that label a cluster's hosts.
+    fn host_objects(&self, cluster: &ClusterKey) -> Vec<String> {
         let is_observed = self.is_ours(&layout::observed_directory(cluster));
         let observed = is_observed.then(|| self.names.cluster_object("observed", cluster));
         let has_hosts = |root: &&Utf8Path| {
@@ -388,16 +369,7 @@ impl<'a> Output<'a> {
             self.present.contains(patch.as_str())
         };
         let declared = self.declared_roots().filter(has_hosts);
-        Some(Delivery {
-            name: self.names.cluster_object("services", cluster),
-            directory,
-            holds: DirectoryContent::Installer,
-            after: observed
-                .into_iter()
-                .chain(declared.map(|root| self.names.declared(root)))
-                .collect(),
-            file: layout::patch_file(cluster),
-        })
+        observed.into_iter().chain(declared.map(|root| self.names.declared(root))).collect()
     }
 
     fn after_services(&self, all: &[Delivery]) -> Delivery {
