@@ -2,7 +2,6 @@
 
 mod own;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
@@ -42,7 +41,7 @@ pub struct Templates {
     environment: Environment<'static>,
     syntax: SyntaxConfig,
     /// Original texts, with the rewritten texts that are compiled.
-    sources: BTreeMap<String, (Cow<'static, str>, BoundedSource)>,
+    sources: BTreeMap<String, (String, BoundedSource)>,
     /// The repo's template directory.
     directory: Utf8PathBuf,
     /// The repo's own templates by name.
@@ -90,16 +89,9 @@ impl Templates {
         let mut templates =
             Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
         let mut findings = Vec::new();
-        for (name, text) in embedded::templates() {
-            let text = Cow::Borrowed(text);
-            if is_built_in {
-                let unchanged = BoundedSource::unchanged(&text);
-                let name = name.to_owned();
-                templates.sources.insert(name, (text, unchanged));
-            } else {
-                // Own templates could include a built-in one any number of times.
-                findings.extend(templates.add(name, text));
-            }
+        // Own templates could include a built-in one any number of times.
+        for (name, text) in embedded::templates().filter(|_| !is_built_in) {
+            findings.extend(templates.add(name, text.to_owned()));
         }
         for (file, text) in own {
             let Ok(name) = file.strip_prefix(directory) else {
@@ -112,7 +104,7 @@ impl Templates {
             }
             templates.replaced.insert(name.clone(), Arc::from(file.as_path()));
             // Compiling needs the stack, and so does dropping the replaced template.
-            match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
+            match bounds::on_large_stack(|| templates.add(&name, text)) {
                 Ok(found) => findings.extend(found),
                 Err(error) => findings.push(templates.unfit(&name, &error.to_string(), None)),
             }
@@ -120,7 +112,7 @@ impl Templates {
         (templates, findings)
     }
 
-    fn add(&mut self, name: &str, text: Cow<'static, str>) -> Option<Finding> {
+    fn add(&mut self, name: &str, text: String) -> Option<Finding> {
         let edited = match bounds::edited(&text, &self.syntax) {
             Ok(edited) => edited,
             Err(TemplateRejection { message, at }) => {
@@ -136,18 +128,18 @@ impl Templates {
 
     /// Reports a template that exceeds a limit.
     fn unfit(&self, name: &str, message: &str, at: Option<(usize, usize)>) -> Finding {
-        let finding = Finding::new(
-            Code::TemplateFails,
-            format!("the template {name} cannot be rendered: {message}"),
-        );
-        let finding = match (self.replaced.get(name), at) {
-            (Some(file), Some((line, column))) => {
-                finding.at(Place::Spot(file.clone(), line, Some(column)))
-            }
-            (Some(file), None) => finding.at(Place::File(file.clone())),
-            (None, _) => finding,
-        };
-        finding.help("shorten it: docs/reference/limits.md has the limits of templates")
+        self.failure(name, message, at.map(|(line, column)| (line, Some(column))))
+            .help("shorten it: docs/reference/limits.md has the limits of templates")
+    }
+
+    /// Reports a template that fails, at its line and column, as far as they are known.
+    fn failure(&self, name: &str, reason: &str, at: Option<(usize, Option<usize>)>) -> Finding {
+        let message = format!("the template {name} cannot be rendered: {reason}");
+        let place = self.replaced.get(name).map(|file| match at {
+            Some((line, column)) => Place::Spot(file.clone(), line, column),
+            None => Place::File(file.clone()),
+        });
+        Finding::new(Code::TemplateFails, message).at_each(place)
     }
 
     /// Renders a template. The finding names template and line; the caller adds the cluster.
@@ -239,25 +231,17 @@ impl Templates {
             ErrorKind::OutOfFuel => format!("it takes more than {} steps", bounds::STEPS),
             kind => format!("{kind}{detail}"),
         };
-        let finding = Finding::new(
-            Code::TemplateFails,
-            format!("the template {name} cannot be rendered: {reason}"),
-        );
-        let Some(file) = self.replaced.get(name) else {
+        let at = error.line().map(|line| (line, self.column(name, error)));
+        let finding = self.failure(name, &reason, at);
+        if !self.replaced.contains_key(name) {
             // A built-in template fails because of what one of the repo's own passes to it, or by a
             // bug.
             return finding.help(format!("the repo's templates are in {}", self.directory));
-        };
-        let place = match error.line() {
-            Some(line) => Place::Spot(file.clone(), line, self.column(name, error)),
-            None => Place::File(file.clone()),
-        };
+        }
         let values =
             context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
         let documented = if name.starts_with(OUTPUTS) { OUTPUTS } else { name };
-        finding
-            .at(place)
-            .help(format!("run `sipgen template values {documented}` for its values{values}"))
+        finding.help(format!("run `sipgen template values {documented}` for its values{values}"))
     }
 }
 

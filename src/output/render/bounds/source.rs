@@ -25,11 +25,6 @@ struct SourceEdit {
 }
 
 impl BoundedSource {
-    /// Returns a template that needs no counting functions.
-    pub(in crate::output::render) fn unchanged(text: &str) -> Self {
-        Self { text: text.to_owned(), edits: Vec::new() }
-    }
-
     /// Converts an offset in the rewritten text to one in the original.
     pub(in crate::output::render) fn original(&self, at: usize) -> usize {
         let mut moved = 0_usize;
@@ -61,7 +56,7 @@ pub(in crate::output::render) fn edited(
     check_tokens(text, syntax)?;
     // Let the compiler report syntax errors.
     let Ok(template) = parse(text, "", syntax.clone()) else {
-        return Ok(BoundedSource::unchanged(text));
+        return Ok(BoundedSource { text: text.to_owned(), edits: Vec::new() });
     };
     let mut editor = Editor { text, edits: Vec::new(), unfit: None };
     editor.statement(&template);

@@ -251,26 +251,19 @@ fn count_growth(
     count(state, bytes)
 }
 
-/// A filter that is called within the limits.
-struct Filter {
-    name: &'static str,
-    function: Value,
-    is_of_texts: bool,
-    is_of_one: bool,
-}
-
 /// Calls a filter within the limits.
 fn filtered(
     state: &mut State<'_, '_>,
-    Filter { name, function: filter, is_of_texts, is_of_one }: &Filter,
+    name: &str,
+    filter: &Value,
     values: &[Value],
 ) -> Result<Value, Error> {
-    if *is_of_one {
+    if OF_ONE.contains(&name) {
         let text = values.first().and_then(Value::as_str).map_or(0, str::len);
         count(state, text / SEEN)?;
         return filter.call(state, values);
     }
-    if let ("tojson", [value]) = (*name, values)
+    if let ("tojson", [value]) = (name, values)
         && let Some(json) = json::plain(value)
     {
         count(state, json.len() + ITEM)?;
@@ -279,7 +272,7 @@ fn filtered(
     let mut weights = Vec::with_capacity(values.len());
     for value in values {
         weights.push(count_seen(state, value)?);
-        if !is_of_texts {
+        if !OF_TEXTS.contains(&name) {
             count_characters(state, value)?;
         }
     }
@@ -310,14 +303,8 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
     let block = ("block", Value::from_function(block));
     for (name, function) in builtin().into_iter().chain([block]) {
-        let filter = Filter {
-            name,
-            function,
-            is_of_texts: OF_TEXTS.contains(&name),
-            is_of_one: OF_ONE.contains(&name),
-        };
         let bounded = move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
-            filtered(state, &filter, &values.into_values())
+            filtered(state, name, &function, &values.into_values())
         };
         environment.add_filter(name, bounded);
     }
