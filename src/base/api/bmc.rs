@@ -5,6 +5,9 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// Drivers of Metal3 that use Redfish. Each may end in `+http` or `+https`.
 const REDFISH: [&str; 7] = [
     "redfish",
@@ -41,7 +44,7 @@ pub enum InvalidBmcAddress {
 }
 
 /// A BMC address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BmcAddress {
     /// The scheme in lower case, such as `redfish+http`.
     pub scheme: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::planned_hosts::placed_hosts;
 use crate::base::api::host::MAINTENANCE;
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
@@ -13,8 +14,7 @@ use crate::site::inventory::apply_options;
 pub(super) fn findings(site: &Site, plan: &Plan) -> Vec<Finding> {
     let mut found: BTreeMap<(&ClusterKey, &str), Finding> = BTreeMap::new();
     for (cluster, placement) in &plan.clusters {
-        for assigned in placement.values().flatten() {
-            let host = &site.inventory.hosts[assigned.host];
+        for (_, host) in placed_hosts(site, placement) {
             let agent = site.settings.gitops;
             let options = host.apply_options.iter();
             for option in options.filter(|option| agent.is_none_or(|agent| agent == option.agent)) {

@@ -25,7 +25,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::Tree;
 use super::patched_names::{component_of, written_namespace};
 use super::planned_hosts::{
-    HostMetadata, PlannedHost, assigned_hosts, guards, released_hosts, unlabelled_hosts,
+    HostMetadata, PlannedHost, assigned_hosts, guards, placed_hosts, released_hosts,
+    unlabelled_hosts,
 };
 use crate::base::api::host;
 use crate::base::api::kustomization::listed;
@@ -154,13 +155,8 @@ fn secrets_in_use<'a>(
     root: usize,
     directory: &Utf8Path,
 ) -> BTreeMap<Option<&'a str>, BTreeSet<&'a str>> {
-    let planned = plan
-        .clusters
-        .values()
-        .flat_map(Placement::values)
-        .flatten()
-        .map(|assigned| &site.inventory.hosts[assigned.host])
-        .filter(|host| host.evidence == Evidence::Applied { root });
+    let planned = plan.clusters.values().flat_map(|placement| placed_hosts(site, placement));
+    let planned = planned.filter(|(_, host)| host.evidence == Evidence::Applied { root });
     let directory = site.settings.output.join(directory);
     let is_frozen = |held: &&RecordedAssignment| {
         plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory)
@@ -168,7 +164,7 @@ fn secrets_in_use<'a>(
     let frozen =
         site.state.held.iter().filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
     let mut secrets: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
-    for host in planned {
+    for (_, host) in planned {
         secrets.entry(written_namespace(site, host)).or_default().extend(secrets_of(host));
     }
     for (key, held) in frozen {

@@ -87,6 +87,16 @@ pub(crate) fn planned_hosts<'a>(
     by_directory
 }
 
+/// Returns the hosts of a cluster, by part.
+pub(super) fn placed_hosts<'a>(
+    site: &'a Site,
+    placement: &'a Placement,
+) -> impl Iterator<Item = (&'a Part, &'a Host)> {
+    placement.iter().flat_map(move |(part, placed)| {
+        placed.iter().map(move |placed| (part, &site.inventory.hosts[placed.host]))
+    })
+}
+
 /// Returns the hosts of a cluster whose labels are written, by part.
 pub(super) fn assigned_hosts<'a>(
     site: &'a Site,

@@ -9,13 +9,12 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::planned_hosts::placed_hosts;
+use super::renderer::Renderer;
 use crate::base::api::ipam::claim_of;
 use crate::base::finding::{Code, Finding, Place};
-use crate::plan::Placement;
-use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::addresses::{AddressPool, KeptAddress};
-use crate::site::request::Cluster;
 
 /// An IPPool with addresses to keep.
 #[derive(Serialize, JsonSchema)]
@@ -33,11 +32,8 @@ pub(super) fn exactly(name: &str) -> String {
 
 /// Returns the pools of a cluster's namespace that are to keep the fixed addresses of its hosts. The
 /// users' own entries stay, and an address that a pool cannot keep is an error.
-pub(super) fn pinned(
-    cluster: &Cluster,
-    placement: &Placement,
-    site: &Site,
-) -> (Vec<PinnedPool>, Vec<Finding>) {
+pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>) {
+    let Renderer { cluster, placement, site, .. } = *renderer;
     let namespace = &cluster.key.namespace;
     let (mut pinned, mut findings) = (Vec::new(), Vec::new());
     let claimed = &site.inventory.claimed;
@@ -55,12 +51,8 @@ pub(super) fn pinned(
         };
         let kept: BTreeMap<&String, &KeptAddress> = pool.kept().filter(is_users).collect();
         let mut added = BTreeMap::new();
-        let placed = placement.iter().flat_map(|(part, hosts)| {
+        for (part, host) in placed_hosts(site, placement) {
             let is_used = cluster.interfaces(part.role).contains(name.as_str());
-            hosts.iter().map(move |assigned| (assigned, is_used))
-        });
-        for (assigned, is_used) in placed {
-            let host = &site.inventory.hosts[assigned.host];
             let address = host.fixed_address(name);
             let Some(address) = address.filter(|_| host.key.namespace == *namespace) else {
                 continue;

@@ -8,6 +8,7 @@ use minijinja::Value;
 
 use super::Templates;
 use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource, TemplateUse};
+use super::planned_hosts::placed_hosts;
 use super::shared_files::SharedFiles;
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
@@ -31,15 +32,8 @@ pub(super) struct Renderer<'a> {
 impl<'a> Renderer<'a> {
     /// Returns the hosts of the cluster with the roles that `serves` accepts.
     pub(super) fn hosts(&self, serves: impl Fn(Role) -> bool) -> Vec<(&'a Host, Role)> {
-        let site = self.site;
-        let serving = self.placement.iter().filter(|(part, _)| serves(part.role));
-        serving
-            .flat_map(|(part, assigned)| {
-                assigned
-                    .iter()
-                    .map(move |assigned| (&site.inventory.hosts[assigned.host], part.role))
-            })
-            .collect()
+        let hosts = placed_hosts(self.site, self.placement).map(|(part, host)| (host, part.role));
+        hosts.filter(|(_, role)| serves(*role)).collect()
     }
 
     /// Renders a directory of templates.
@@ -134,11 +128,9 @@ impl<'a> Renderer<'a> {
             by_address.entry(address).or_default().push((host, place));
         }
         for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
-            let finding = Finding::new(
-                Code::SharedAddress,
-                format!("{} hosts of {name} share the address {address}", hosts.len()),
-            )
-            .help("fix their network data: connections to one of them may reach another");
+            let message = format!("{} hosts of {name} share the address {address}", hosts.len());
+            let finding = Finding::new(Code::SharedAddress, message)
+                .help("fix their network data: connections to one of them may reach another");
             let hosts = hosts.into_iter().map(|(host, place)| (place, host.key.to_string()));
             self.rendered.findings.push(finding.see_each(hosts));
         }

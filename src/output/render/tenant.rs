@@ -9,15 +9,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::directory::TemplateSource;
+use super::planned_hosts::placed_hosts;
 use super::pools::{self, PinnedPool, exactly};
 use super::renderer::Renderer;
 use crate::base::api::assignment;
 use crate::base::api::names::{ClusterKey, NodePort, Role};
 use crate::base::layout;
-use crate::plan::{Placement, topology};
-use crate::site::Site;
+use crate::plan::topology;
 use crate::site::inventory::natural;
-use crate::site::request::{Cluster, ClusterService};
+use crate::site::request::ClusterService;
 
 /// Values of the templates in `tenant/`.
 #[derive(Serialize, JsonSchema)]
@@ -72,9 +72,9 @@ pub(super) struct EndpointAddress {
 pub(super) fn render(renderer: &mut Renderer<'_>) {
     let cluster = renderer.cluster;
     let directory = layout::tenant_directory(&cluster.key);
-    let (pools, findings) = pools::pinned(cluster, renderer.placement, renderer.site);
+    let (pools, findings) = pools::pinned(renderer);
     renderer.rendered.findings.extend(findings);
-    let values = values(cluster, pools, renderer.placement, renderer.site);
+    let values = values(renderer, pools);
     if !cluster.kind.descriptor().makes_machines {
         let source = TemplateSource::BuiltIn("tenant", &[]);
         renderer.directory(source, directory, &[], &|_| Value::from(Serde(&values)));
@@ -86,12 +86,8 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
     }
 }
 
-fn values<'a>(
-    cluster: &'a Cluster,
-    pools: Vec<PinnedPool>,
-    placement: &'a Placement,
-    site: &'a Site,
-) -> TenantValues<'a> {
+fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'a> {
+    let Renderer { cluster, site, .. } = *renderer;
     // Cluster API selects hosts by them.
     let labels_of = |role: Role| site.settings.assignment.labels.labels(&cluster.key, &role.into());
     let role_labels = Role::ALL.map(labels_of);
@@ -112,7 +108,7 @@ fn values<'a>(
         host_labels,
         role_label: assignment::NODE_TYPE,
         roles,
-        failure_domains: failure_domains(cluster, placement, site),
+        failure_domains: failure_domains(renderer),
         pools,
         machine_templates: cluster
             .machine_templates
@@ -132,34 +128,23 @@ fn host_selectors(
     cluster_endpoints: &BTreeMap<String, String>,
     roles: &[RoleLabels],
 ) -> BTreeMap<String, String> {
-    let name = |key: &String| {
-        let name = key.rsplit('/').next().unwrap_or(key);
-        format!("host-selector-{name}")
-    };
-    let cluster_endpoints = cluster_endpoints.iter().map(|(key, value)| (name(key), value.clone()));
-    let role_endpoints = |RoleLabels { role, labels }: &RoleLabels| {
-        let values = labels
-            .iter()
-            .map(|(key, value)| (format!("{}-{}", name(key), role.in_lower_case()), value.clone()));
-        values.collect::<Vec<_>>()
-    };
-    cluster_endpoints.chain(roles.iter().flat_map(role_endpoints)).collect()
+    let name = |key: &str| format!("host-selector-{}", key.rsplit('/').next().unwrap_or(key));
+    let mut selectors: BTreeMap<String, String> =
+        cluster_endpoints.iter().map(|(key, value)| (name(key), value.clone())).collect();
+    for RoleLabels { role, labels } in roles {
+        let role = role.in_lower_case();
+        let labels = labels.iter();
+        selectors
+            .extend(labels.map(|(key, value)| (format!("{}-{role}", name(key)), value.clone())));
+    }
+    selectors
 }
 
 /// Returns the failure domains of the control-plane hosts, in natural order.
-fn failure_domains<'a>(
-    cluster: &'a Cluster,
-    placement: &'a Placement,
-    site: &'a Site,
-) -> Vec<&'a str> {
-    let hosts = placement
-        .iter()
-        .flat_map(|(part, assigned)| assigned.iter().map(move |assigned| (part, assigned.host)));
-    let mut domains: Vec<&str> = hosts
-        .filter_map(|(part, host)| {
-            topology::failure_domain(cluster, part, &site.inventory.hosts[host])
-        })
-        .collect();
+fn failure_domains<'a>(renderer: &Renderer<'a>) -> Vec<&'a str> {
+    let hosts = placed_hosts(renderer.site, renderer.placement);
+    let domain = |(part, host)| topology::failure_domain(renderer.cluster, part, host);
+    let mut domains: Vec<&str> = hosts.filter_map(domain).collect();
     domains.sort_by(|a, b| natural(a, b));
     domains.dedup();
     // Metal3Cluster accepts no more.

@@ -3,7 +3,7 @@
 //! It has nothing that is secret or that changes by itself: no credentials of BMCs, and of a host's
 //! status only whether it is in use. So a second run renders the same files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -16,6 +16,7 @@ use crate::base::api::host::{NODE_REUSE, without_user};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, ObjectName, Part, Role};
 use crate::output::render::directory::SharedTemplates;
+use crate::output::render::planned_hosts::placed_hosts;
 use crate::output::render::tenant::{EndpointAddress, control_plane_endpoint};
 use crate::plan::{Placement, Plan, topology};
 use crate::site::Site;
@@ -128,7 +129,7 @@ pub(super) struct OutputHost<'a> {
     /// Its addresses by network.
     addresses: BTreeMap<&'a str, IpAddr>,
     /// Access to its BMC, if its manifest or snapshot has a valid address.
-    bmc: Option<OutputBmc>,
+    bmc: Option<BmcAddress>,
     /// Its hardware, as far as it is known.
     hardware: OutputHardware<'a>,
 }
@@ -143,19 +144,6 @@ enum OutputHostState {
     Assigned,
     /// It is in use, such as by a Machine.
     InUse,
-}
-
-/// Access to a BMC, without credentials.
-#[derive(Serialize, JsonSchema)]
-struct OutputBmc {
-    /// Scheme of the address, such as `redfish+http`.
-    scheme: String,
-    /// Host of the address; IPv6 without brackets.
-    host: String,
-    /// Port; empty for the default of the protocol.
-    port: String,
-    /// Path of the system, such as `/redfish/v1/Systems/1`.
-    path: String,
 }
 
 /// Hardware of a host.
@@ -188,18 +176,14 @@ impl<'a> OutputValues<'a> {
             let cluster = site.clusters.get(key)?.cluster.as_ref()?;
             covers(cluster).then(|| OutputCluster::new(site, cluster, placed))
         });
-        let mut is_assigned = vec![false; site.inventory.hosts.len()];
-        for placed in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
-            is_assigned[placed.host] = true;
-        }
-        let hosts = site.inventory.hosts.iter().zip(is_assigned);
-        let unassigned = hosts
-            .filter(|(host, is_assigned)| {
-                // A host that is only reached or loose may be an example.
-                let is_certain = matches!(host.evidence, Evidence::Applied { .. } | Evidence::Live);
-                !is_assigned && is_certain && host.same_machine.is_none()
-            })
-            .map(|(host, _)| OutputHost::new(site, host, None));
+        let placed = plan.clusters.values().flat_map(BTreeMap::values).flatten();
+        let assigned: HashSet<usize> = placed.map(|placed| placed.host).collect();
+        let unassigned = site.inventory.hosts.iter().enumerate().filter(|(index, host)| {
+            // A host that is only reached or loose may be an example.
+            let is_certain = matches!(host.evidence, Evidence::Applied { .. } | Evidence::Live);
+            !assigned.contains(index) && is_certain && host.same_machine.is_none()
+        });
+        let unassigned = unassigned.map(|(_, host)| OutputHost::new(site, host, None));
         Self {
             clusters: Some(clusters.collect()),
             unassigned: Some(unassigned.collect()),
@@ -236,12 +220,8 @@ impl<'a> OutputCluster<'a> {
             standby: set.standby(),
             topology_keys: &set.topology_keys,
         });
-        let hosts = placed.iter().flat_map(|(part, hosts)| {
-            let host = move |index: usize| {
-                OutputHost::new(site, &site.inventory.hosts[index], Some((cluster, part)))
-            };
-            hosts.iter().map(move |placed| host(placed.host))
-        });
+        let hosts = placed_hosts(site, placed)
+            .map(|(part, host)| OutputHost::new(site, host, Some((cluster, part))));
         Self {
             namespace,
             name,
@@ -286,12 +266,7 @@ impl<'a> OutputHost<'a> {
                 .and_then(|(cluster, part)| topology::failure_domain(cluster, part, host)),
             labels: labels.filter(|(key, _)| is_own(key)).collect(),
             addresses: host.shown_addresses(),
-            bmc: bmc.map(|BmcAddress { scheme, host, port, path }| OutputBmc {
-                scheme,
-                host,
-                port,
-                path,
-            }),
+            bmc,
             hardware: OutputHardware {
                 boot_mac: host.network.boot_mac,
                 macs: &host.hardware.macs,
