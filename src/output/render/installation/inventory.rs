@@ -51,15 +51,12 @@ pub struct InstallerInventory<'a> {
 }
 
 impl<'a> InstallerInventory<'a> {
-    /// Returns the inventory of an installation, from the addresses of its nodes.
-    ///
-    /// # Errors
-    ///
-    /// Returns the nodes without an address.
+    /// Returns the inventory of an installation, from the addresses of its nodes; `None` if one has no
+    /// address.
     pub fn new(
         installation: &'a Installation,
         addresses: &BTreeMap<NodeName, IpAddr>,
-    ) -> Result<Self, Vec<&'a NodeName>> {
+    ) -> Option<Self> {
         let masters: Vec<&NodeName> = installation.masters.iter().collect();
         let workers = if installation.workers.is_empty() {
             &installation.masters
@@ -70,15 +67,9 @@ impl<'a> InstallerInventory<'a> {
         // A node with both roles is listed once.
         let mut seen = BTreeSet::new();
         let in_order = masters.iter().take(1).chain(&workers).chain(&masters).copied();
-        let nodes: Vec<&NodeName> = in_order.filter(|node| seen.insert(*node)).collect();
-        let missing: Vec<&NodeName> =
-            nodes.iter().copied().filter(|node| !addresses.contains_key(*node)).collect();
-        if !missing.is_empty() {
-            return Err(missing);
-        }
-        let nodes =
-            nodes.into_iter().filter_map(|node| Some((node, *addresses.get(node)?))).collect();
-        Ok(Self { nodes, masters, workers, is_virtlet_vm: installation.is_virtlet_vm })
+        let nodes = in_order.filter(|node| seen.insert(*node));
+        let nodes = nodes.map(|node| Some((node, *addresses.get(node)?))).collect::<Option<_>>()?;
+        Some(Self { nodes, masters, workers, is_virtlet_vm: installation.is_virtlet_vm })
     }
 
     /// Formats the inventory, without the ownership header.
@@ -92,14 +83,9 @@ impl<'a> InstallerInventory<'a> {
     /// Returns the addresses by the keys in the cluster's ConfigMap of addresses. A node with both
     /// roles has both keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
-        let address = |node: &NodeName| {
-            self.nodes.iter().find(|(name, _)| *name == node).map(|(_, address)| *address)
-        };
         let keyed = |role: &str, nodes: &[&NodeName]| -> Vec<(String, IpAddr)> {
-            nodes
-                .iter()
-                .filter_map(|node| Some((format!("{role}_{node}"), address(node)?)))
-                .collect()
+            let keyed = self.nodes.iter().filter(|(node, _)| nodes.contains(node));
+            keyed.map(|(node, address)| (format!("{role}_{node}"), *address)).collect()
         };
         keyed("MASTER", &self.masters).into_iter().chain(keyed("WORKER", &self.workers)).collect()
     }
@@ -278,7 +264,7 @@ mod tests {
         let mut known = addresses(&two, "10.0.0.");
         known.remove(&two.workers[0]);
 
-        assert_eq!(InstallerInventory::new(&two, &known), Err(vec![&two.workers[0]]));
+        assert_eq!(InstallerInventory::new(&two, &known), None);
     }
 
     #[test]

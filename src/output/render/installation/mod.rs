@@ -22,9 +22,7 @@ use crate::base::api::installed::{InstallMode, InstallationRecord};
 use crate::base::api::names::{ClusterKey, NodeName};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout::{self, header};
-use crate::input::settings::provisioning::{Installer, InventoryFormat, ProvisioningSettings};
-use crate::plan::Placement;
-use crate::site::Site;
+use crate::input::settings::provisioning::{Installer, InventoryFormat};
 use crate::site::inventory::Host;
 use crate::site::request::{Cluster, Installation, NodeSet};
 
@@ -90,10 +88,8 @@ pub fn mark(cluster: &ClusterKey) -> String {
 
 /// Renders the files of an installer, or reports why it cannot run.
 pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
-    let settings = &renderer.site.settings.provisioning;
-    let refused: Vec<Finding> = taken(renderer.cluster)
-        .chain(foreign_plugins(renderer.cluster, installation, settings))
-        .collect();
+    let refused: Vec<Finding> =
+        taken(renderer.cluster).chain(foreign_plugins(renderer, installation)).collect();
     if !refused.is_empty() {
         return renderer.rendered.findings.extend(refused);
     }
@@ -101,7 +97,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
         return;
     };
     // Planning reports a machine without a host.
-    let Ok(inventory) = InstallerInventory::new(installation, &addresses) else {
+    let Some(inventory) = InstallerInventory::new(installation, &addresses) else {
         return;
     };
     if let Err(finding) = files(renderer, installation, &inventory) {
@@ -118,12 +114,9 @@ struct PlacedMachine<'a> {
 }
 
 /// Returns the machines of a cluster that have a host.
-fn machines<'a>(
-    cluster: &'a Cluster,
-    placement: &'a Placement,
-    site: &'a Site,
-) -> impl Iterator<Item = PlacedMachine<'a>> {
-    cluster.node_sets.iter().filter_map(|(part, node_set)| {
+fn machines<'a>(renderer: &Renderer<'a>) -> impl Iterator<Item = PlacedMachine<'a>> + use<'a> {
+    let Renderer { cluster, placement, site, .. } = *renderer;
+    cluster.node_sets.iter().filter_map(move |(part, node_set)| {
         let node = part.node.as_ref()?;
         let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
         let mac = node_set.machine.as_ref().and_then(|machine| machine.named).map(|(mac, _)| mac);
@@ -137,14 +130,8 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
     let mut complete = true;
-    renderer.rendered.findings.extend(mixed_families(
-        renderer.cluster,
-        renderer.placement,
-        renderer.site,
-    ));
-    for PlacedMachine { node, node_set, host, address } in
-        machines(renderer.cluster, renderer.placement, renderer.site)
-    {
+    renderer.rendered.findings.extend(mixed_families(renderer));
+    for PlacedMachine { node, node_set, host, address } in machines(renderer) {
         if let Some(address) = address {
             addresses.insert(node.clone(), address);
             addressed.push((host, host.origin.name(), address));
@@ -167,9 +154,10 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
 }
 
 /// Reports machines with addresses of different IP families, which cannot reach each other.
-fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
+fn mixed_families(renderer: &Renderer<'_>) -> Option<Finding> {
+    let cluster = renderer.cluster;
     let reached = |is_ipv6: bool| {
-        machines(cluster, placement, site)
+        machines(renderer)
             .find(|machine| machine.address.is_some_and(|address| address.is_ipv6() == is_ipv6))
     };
     let (first, other) = (reached(true)?, reached(false)?);
@@ -201,12 +189,10 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
 }
 
 /// Reports plugins of KUD if kubespray installs the cluster.
-fn foreign_plugins(
-    cluster: &Cluster,
-    installation: &Installation,
-    settings: &ProvisioningSettings,
-) -> Option<Finding> {
-    if installation.plugins.is_empty() || settings.installer() == Installer::Kud {
+fn foreign_plugins(renderer: &Renderer<'_>, installation: &Installation) -> Option<Finding> {
+    let Renderer { cluster, site, .. } = renderer;
+    let is_kud = site.settings.provisioning.installer() == Installer::Kud;
+    if installation.plugins.is_empty() || is_kud {
         return None;
     }
     let message = format!("kubespray does not install the `KUDPlugins` of {}", cluster.key);
@@ -256,7 +242,7 @@ fn files(
         addresses: inventory.addresses_by_role(),
     };
     // A replacement host may have the address of the previous one but nothing installed on it.
-    let hosts: Vec<String> = machines(cluster, renderer.placement, renderer.site)
+    let hosts: Vec<String> = machines(renderer)
         .map(|PlacedMachine { node, host, .. }| format!("{node} {}", host.key))
         .collect();
     let mut parts = manifests(renderer, &values)?;
@@ -325,7 +311,6 @@ fn installed(
     installation: &Installation,
     core: String,
 ) -> InstallationRecord {
-    let cluster = renderer.cluster;
     let hashed = |placed: PlacedMachine<'_>| {
         let node = placed.node;
         let is_master = installation.masters.contains(node);
@@ -335,13 +320,12 @@ fn installed(
         let parts: Vec<String> = parts.into_iter().chain(address).collect();
         (hash(&parts), is_master)
     };
-    let machines: BTreeMap<String, bool> =
-        machines(cluster, renderer.placement, renderer.site).map(hashed).collect();
+    let machines: BTreeMap<String, bool> = machines(renderer).map(hashed).collect();
     let are_workers = |added: &BTreeSet<&String>| {
         added.iter().all(|machine| machines.get(*machine) == Some(&false))
     };
     InstallationRecord::next(
-        renderer.site.state.installed.get(&cluster.key),
+        renderer.site.state.installed.get(&renderer.cluster.key),
         core,
         machines.keys().cloned().collect(),
         are_workers,
