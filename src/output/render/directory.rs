@@ -101,6 +101,7 @@ pub(super) struct DirectoryRenderer<'a> {
 }
 
 /// A directory of templates below the source.
+#[derive(Default)]
 struct TemplateGroup<'a> {
     /// Templates with the files that they render, relative to the target.
     templates: Vec<(&'a str, &'a Utf8Path)>,
@@ -117,12 +118,12 @@ impl<'a> DirectoryRenderer<'a> {
         for (below, group) in &mut groups {
             group.shared = self.shared_files(group, values);
             group.values = values(TemplateUse::Own(group.shared.as_ref().map(|shared| {
-                let directory = self.directory(below);
-                let name = self.name().to_owned();
-                SharedTemplates {
-                    name,
-                    path: layout::reference_to_shared(&directory, &shared.path),
-                }
+                let name = match self.source {
+                    TemplateSource::BuiltIn(directory, _) => directory,
+                    TemplateSource::Output(output) => &output.name,
+                };
+                let path = layout::reference_to_shared(&self.directory(below), &shared.path);
+                SharedTemplates { name: name.to_owned(), path }
             })));
             let is_other = |(_, file): &&(&str, &Utf8Path)| !is_kustomization(file);
             for (template, file) in group.templates.iter().filter(is_other) {
@@ -159,26 +160,13 @@ impl<'a> DirectoryRenderer<'a> {
             let parent = file.parent().unwrap_or(file);
             let is_shared = self.shared.is_some() && parent.file_name() == Some(layout::SHARED);
             let directory = if is_shared { parent.parent().unwrap_or(parent) } else { parent };
-            let group = groups.entry(directory).or_insert_with(|| TemplateGroup {
-                templates: Vec::new(),
-                shared_templates: Vec::new(),
-                values: Value::UNDEFINED,
-                shared: None,
-            });
+            let group = groups.entry(directory).or_default();
             match is_shared {
                 true => group.shared_templates.push(name),
                 false => group.templates.push((name, file)),
             }
         }
         groups
-    }
-
-    /// Returns the name of the service kind's templates, or of the output.
-    fn name(&self) -> &'a str {
-        match self.source {
-            TemplateSource::BuiltIn(directory, _) => directory,
-            TemplateSource::Output(output) => &output.name,
-        }
     }
 
     fn is_per_host(&self) -> bool {
@@ -228,11 +216,7 @@ impl<'a> DirectoryRenderer<'a> {
             let kustomization = made_in.join(layout::SHARED).join(layout::KUSTOMIZATION);
             texts.push((kustomization.to_string(), text));
         }
-        let (site, own) = (self.site, self.templates);
-        let verify = |template: &str, file: &Utf8Path, text: &str| {
-            verified(site, own, template, YamlConsumer::Manifests, file, text)
-        };
-        let directory = self.shared?.directory(made_in, texts, &site.state, verify);
+        let directory = self.shared?.directory(self.site, self.templates, made_in, texts);
         self.rendered.findings.extend(directory.findings.iter().cloned());
         Some(directory)
     }

@@ -185,7 +185,7 @@ fn unfit<'a>(
     let unreadable = is_ours_alone.then(|| verify::manifests(text).err());
     unreadable
         .flatten()
-        .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
+        .map(|unreadable| unreadable.finding(&site.settings.output.join(path), None))
         .into_iter()
         .chain(variable(site, templates, path, text))
         .chain(credential(site, templates, path, text))

@@ -16,12 +16,17 @@ pub(super) enum YamlConsumer {
     Configuration,
 }
 
-/// Adds the ownership header and a final line break; `None` for a text of white space.
+/// Adds the ownership header, in a script below the shebang line, and a final line break; `None` for a
+/// text of white space.
 pub(super) fn with_ownership(text: &str, made_from: &str) -> Option<String> {
     if text.trim().is_empty() {
         return None;
     }
-    let mut text = with_header(text, made_from);
+    // The kernel reads `#!` only at the start of a file.
+    let interpreter =
+        if text.starts_with("#!") { text.find('\n').map_or(text.len(), |end| end + 1) } else { 0 };
+    let (first, rest) = text.split_at(interpreter);
+    let mut text = format!("{first}{}{rest}", header(made_from));
     // HAProxy rejects a file without a final line break.
     if !text.ends_with('\n') {
         // `push` alone doubles the capacity, and all files stay in memory.
@@ -51,18 +56,7 @@ pub(super) fn verified(
         YamlConsumer::Configuration => verify::yaml(text),
     };
     read.map_err(|unreadable| {
-        Box::new(match templates.own_file(template) {
-            Some(own) => unreadable.template_finding(own),
-            None => unreadable.finding(&site.settings.output.join(file)),
-        })
+        let file = site.settings.output.join(file);
+        Box::new(unreadable.finding(&file, templates.own_file(template)))
     })
-}
-
-/// Adds the ownership header; in a script, below the shebang line.
-fn with_header(text: &str, made_from: &str) -> String {
-    // The kernel reads `#!` only at the start of a file.
-    let interpreter =
-        if text.starts_with("#!") { text.find('\n').map_or(text.len(), |end| end + 1) } else { 0 };
-    let (first, rest) = text.split_at(interpreter);
-    format!("{first}{}{rest}", header(made_from))
 }

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 
-use super::Tree;
+use super::rendered_text::{YamlConsumer, verified};
+use super::{Templates, Tree};
 use crate::base::finding::Finding;
 use crate::base::layout;
 use crate::base::layout::outputs::OUTPUTS;
-use crate::site::previous::PreviousOutput;
+use crate::site::Site;
 
 /// Length of the hash in the name of a directory.
 const HASH_LENGTH: usize = 10;
@@ -39,22 +40,49 @@ pub(super) struct SharedDirectory {
 }
 
 impl SharedFiles {
-    /// Returns the directory of some texts. `templates` is the directory whose templates refer to
-    /// them, and `verify` checks a new text.
+    /// Returns the directory of some texts. `made_in` is the directory whose templates refer to them.
     pub(super) fn directory(
         &self,
-        templates: &Utf8Path,
+        site: &Site,
+        templates: &Templates,
+        made_in: &Utf8Path,
         texts: Texts,
-        state: &PreviousOutput,
-        verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
     ) -> Arc<SharedDirectory> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(directory) = known().get(&texts) {
             return directory.clone();
         }
-        // Other clusters do not wait for this.
-        let directory = Arc::new(SharedDirectory::new(templates, &texts, state, verify));
-        known().entry(texts).or_insert(directory).clone()
+        // Other clusters do not wait for what follows.
+        let mut hash = Sha256::new();
+        for (template, text) in &texts {
+            // Lengths keep two lists of files with equal bytes apart.
+            hash.update(format!("{template} {}\n", text.len()));
+            hash.update(text);
+        }
+        let hash = format!("{:.*x}", HASH_LENGTH, hash.finalize());
+        let mut directory = SharedDirectory {
+            path: layout::shared_directory(made_in, &hash),
+            is_up_to_date: true,
+            findings: Vec::new(),
+            invalid: BTreeSet::new(),
+            manifests: Vec::new(),
+        };
+        let is_output = made_in.starts_with(OUTPUTS);
+        for (template, text) in &texts {
+            let file = directory.file(template);
+            directory.is_up_to_date &= site.state.has(&file, text);
+            let is_manifest =
+                file.extension() == Some("yaml") && file.file_name() != Some(layout::KUSTOMIZATION);
+            if is_output && is_manifest {
+                directory.manifests.push((file.clone(), text.clone()));
+            }
+            let consumer = YamlConsumer::Manifests;
+            if let Err(finding) = verified(site, templates, template, consumer, &file, text) {
+                directory.findings.push(*finding);
+                directory.invalid.insert(template.clone());
+            }
+        }
+        known().entry(texts).or_insert(Arc::new(directory)).clone()
     }
 
     /// Returns the files of directories.
@@ -73,43 +101,6 @@ impl SharedFiles {
 }
 
 impl SharedDirectory {
-    fn new(
-        templates: &Utf8Path,
-        texts: &Texts,
-        state: &PreviousOutput,
-        verify: impl Fn(&str, &Utf8Path, &str) -> Result<(), Box<Finding>>,
-    ) -> Self {
-        let mut hash = Sha256::new();
-        for (template, text) in texts {
-            // Lengths keep two lists of files with equal bytes apart.
-            hash.update(format!("{template} {}\n", text.len()));
-            hash.update(text);
-        }
-        let hash = format!("{:.*x}", HASH_LENGTH, hash.finalize());
-        let mut directory = Self {
-            path: layout::shared_directory(templates, &hash),
-            is_up_to_date: true,
-            findings: Vec::new(),
-            invalid: BTreeSet::new(),
-            manifests: Vec::new(),
-        };
-        let is_output = templates.starts_with(OUTPUTS);
-        for (template, text) in texts {
-            let file = directory.file(template);
-            directory.is_up_to_date &= state.has(&file, text);
-            let is_manifest =
-                file.extension() == Some("yaml") && file.file_name() != Some(layout::KUSTOMIZATION);
-            if is_output && is_manifest {
-                directory.manifests.push((file.clone(), text.clone()));
-            }
-            if let Err(finding) = verify(template, &file, text) {
-                directory.findings.push(*finding);
-                directory.invalid.insert(template.clone());
-            }
-        }
-        directory
-    }
-
     /// Returns the file of a template.
     fn file(&self, template: &str) -> Utf8PathBuf {
         let name = Utf8Path::new(template).file_name().unwrap_or_default();

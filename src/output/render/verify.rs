@@ -33,21 +33,21 @@ impl InvalidRendering {
         Self { what: what.to_owned(), reason: reason.into() }
     }
 
-    /// Returns the finding for a file that is not written.
-    pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
-        Finding::new(Code::InvalidManifest, format!("the rendered file {file} is not {}: {}", self.what, self.reason))
-            .help("report this as a bug of sipgen, unless a template of the repo is included in this file")
-    }
-
-    /// Returns the finding for a template of the repo. Clusters with the same reason share one
-    /// finding.
-    pub(super) fn template_finding(&self, template: &Arc<Utf8Path>) -> Finding {
-        Finding::new(
-            Code::InvalidManifest,
-            format!("the template {template} renders what is not {}: {}", self.what, self.reason),
-        )
-        .at(Place::File(template.clone()))
-        .help("fix the template; no files were written")
+    /// Returns the finding for a file that is not written, rendered by a template of the repo, if any.
+    /// Clusters with the same reason share the finding of a template.
+    pub(super) fn finding(&self, file: &Utf8Path, template: Option<&Arc<Utf8Path>>) -> Finding {
+        let Self { what, reason } = self;
+        let finding = |message: String| Finding::new(Code::InvalidManifest, message);
+        match template {
+            Some(template) => {
+                finding(format!("the template {template} renders what is not {what}: {reason}"))
+                    .at(Place::File(template.clone()))
+                    .help("fix the template; no files were written")
+            }
+            None => finding(format!("the rendered file {file} is not {what}: {reason}")).help(
+                "report this as a bug of sipgen, unless a template of the repo is included in this file",
+            ),
+        }
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
             ),
         ] {
             let Err(unreadable) = manifests(text) else { panic!("{text}") };
-            let message = unreadable.finding(Utf8Path::new("f.yaml")).message;
+            let message = unreadable.finding(Utf8Path::new("f.yaml"), None).message;
             assert!(message.contains(reason), "{message}");
         }
     }
