@@ -71,14 +71,9 @@ pub(super) fn check(
         let BuildDifference { why, host, is_changed } = files.difference(*index, root, planned)?;
         let overlay = files.overlay;
         let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
-        Some(
-            Finding::new(
-                Code::PatchesDiffer,
-                format!("the patches in `{overlay}` would not build as planned: {why}"),
-            )
-            .at(place)
-            .help(if is_changed { VALUE_HELP } else { NAME_HELP }),
-        )
+        let message = format!("the patches in `{overlay}` would not build as planned: {why}");
+        let finding = Finding::new(Code::PatchesDiffer, message).at(place);
+        Some(finding.help(if is_changed { VALUE_HELP } else { NAME_HELP }))
     };
     roots.filter_map(check).collect()
 }

@@ -32,11 +32,9 @@ pub(super) fn check(
     let from_template = |path: &Utf8Path| {
         path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS)
     };
-    let is_changed = |path: &Utf8Path| {
-        path.parent().is_some_and(|directory| !is_unchanged(site, tree, new_files, path, directory))
-    };
-    let kustomizations =
-        tree.par_iter().filter(|(path, _)| from_template(path) && is_changed(path));
+    let is_checked =
+        |path: &Utf8Path| from_template(path) && is_changed(site, tree, new_files, path);
+    let kustomizations = tree.par_iter().filter(|(path, _)| is_checked(path));
     let misfits = kustomizations.clone().filter_map(|(path, text)| {
         let kustomization: Kustomization = yaml::from_str(text).ok()?;
         Some(misfits(site, tree, templates, path, &kustomization))
@@ -69,15 +67,10 @@ fn unbuildable(tree: &Tree, templates: &Templates, own: Vec<&Utf8Path>) -> Vec<F
     refused.into_iter().map(finding).collect()
 }
 
-fn is_unchanged(
-    site: &Site,
-    tree: &Tree,
-    new_files: &HashSet<&str>,
-    path: &Utf8Path,
-    directory: &Utf8Path,
-) -> bool {
-    let Some(cluster) = layout::cluster_of(path) else {
-        return false;
+/// Returns whether the directory of a kustomization has other files or texts than on the disk.
+fn is_changed(site: &Site, tree: &Tree, new_files: &HashSet<&str>, path: &Utf8Path) -> bool {
+    let (Some(cluster), Some(directory)) = (layout::cluster_of(path), path.parent()) else {
+        return true;
     };
     let start = format!("{directory}/");
     let files = site.state.files.get(&cluster).into_iter().flatten();
@@ -87,7 +80,7 @@ fn is_unchanged(
         .inspect(|_| now += 1)
         .all(|(file, _)| !new_files.contains(file.as_str()));
     // A removed file changes the directory as well.
-    same && now == before
+    !same || now != before
 }
 
 fn misfits(
@@ -121,11 +114,10 @@ fn misfits(
     });
     let mut found: Vec<Finding> = missing
         .map(|entry| {
-            let finding = Finding::new(
-                Code::InvalidManifest,
-                format!("what would be {} lists {entry}, which no template renders", site.settings.output.join(path)),
-            )
-            .help("a template that renders nothing makes no file: remove the entry, or render something");
+            let file = site.settings.output.join(path);
+            let message = format!("what would be {file} lists {entry}, which no template renders");
+            let help = "a template that renders nothing makes no file: remove the entry, or render something";
+            let finding = Finding::new(Code::InvalidManifest, message).help(help);
             let own = templates.own_of(&directory.join(entry)).or_else(|| templates.own_of(path));
             let place = service.map(|(cluster, service)| cluster.origin.at(service.route()));
             match own {
@@ -183,10 +175,9 @@ fn path_of(directory: &Utf8Path, entry: &str) -> Utf8PathBuf {
 
 /// Reports a ConfigMap that is too large.
 fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterService)>) -> Finding {
-    let finding = Finding::new(
-        Code::InvalidManifest,
-        format!("the ConfigMap {name} would have {bytes} bytes; the limit is {MOST_BYTES}"),
-    );
+    let message =
+        format!("the ConfigMap {name} would have {bytes} bytes; the limit is {MOST_BYTES}");
+    let finding = Finding::new(Code::InvalidManifest, message);
     let Some((cluster, service)) = service else {
         return finding;
     };

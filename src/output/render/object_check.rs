@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use yaml_serde::Value;
 
 use super::Templates;
+use crate::base::api::group;
 use crate::base::api::host;
 use crate::base::api::kustomization::Kustomization;
 use crate::base::api::names::{Namespace, ObjectName};
@@ -38,23 +38,6 @@ struct ObjectIdentity {
     kind: String,
     namespace: Option<String>,
     name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct OutputObjectFields {
-    api_version: String,
-    kind: String,
-    metadata: OutputObjectMetadata,
-    items: Option<IgnoredAny>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutputObjectMetadata {
-    name: String,
-    namespace: Option<String>,
 }
 
 /// Kinds whose deletion deletes more than the object, by group.
@@ -102,24 +85,26 @@ impl fmt::Display for ObjectIdentity {
 /// Returns the objects in a rendered file.
 pub(super) fn objects(file: &Utf8Path, text: &str) -> Vec<RenderedObject> {
     let documents = load::texts_of_documents(text);
-    let read = documents.filter_map(|document| {
-        Some((document.len(), yaml::from_str::<Option<OutputObjectFields>>(document).ok()??))
-    });
-    let object = |(bytes, fields): (usize, OutputObjectFields)| {
-        let OutputObjectFields { api_version, kind, metadata, items } = fields;
+    let read = documents.filter_map(|text| Some((text.len(), yaml::from_str::<Value>(text).ok()?)));
+    let object = |(bytes, object): (usize, Value)| {
+        let text = |field: &str| object.get(field)?.as_str().map(str::to_owned);
+        let metadata =
+            |field: &str| object.get("metadata")?.get(field)?.as_str().map(str::to_owned);
+        let kind = text("kind").unwrap_or_default();
         RenderedObject {
             bytes,
-            is_list: kind.ends_with("List") && items.is_some(),
+            is_list: kind.ends_with("List")
+                && object.get("items").is_some_and(|items| !items.is_null()),
             identity: ObjectIdentity {
-                group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+                group: group(&text("apiVersion").unwrap_or_default()).to_owned(),
                 kind,
-                namespace: metadata.namespace,
-                name: metadata.name,
+                namespace: metadata("namespace"),
+                name: metadata("name").unwrap_or_default(),
             },
             file: file.to_owned(),
         }
     };
-    read.map(object).collect()
+    read.filter(|(_, object)| object.is_mapping()).map(object).collect()
 }
 
 impl RenderedObject {

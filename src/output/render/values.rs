@@ -67,14 +67,9 @@ struct NoValues {}
 
 /// Collects the fields of an object, each followed by those inside it.
 fn collect(inside: &str, schema: &Value, given: &mut Vec<TemplateValue>) {
-    for (field, schema) in schema.get("properties").and_then(Value::as_object).into_iter().flatten()
-    {
+    for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
         let name = if inside.is_empty() { field.clone() } else { format!("{inside}.{field}") };
-        let meaning = schema
-            .get("description")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .replace('\n', " ");
+        let meaning = schema["description"].as_str().unwrap_or_default().replace('\n', " ");
         let (present, is_optional) = present(schema);
         let kind = kind(present) + if is_optional { ", or none" } else { "" };
         given.push(TemplateValue { name: name.clone(), kind, meaning });
@@ -87,38 +82,25 @@ fn collect(inside: &str, schema: &Value, given: &mut Vec<TemplateValue>) {
 
 /// Returns the schema of a value when present, and whether it is optional.
 fn present(schema: &Value) -> (&Value, bool) {
-    let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
-    match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
+    match schema["anyOf"].as_array().map(Vec::as_slice) {
         // schemars describes an optional struct as `anyOf` with null, and an optional scalar as two
         // types.
-        Some([value, null]) if is_null(null) => (value, true),
+        Some([value, null]) if null["type"] == "null" => (value, true),
         _ => {
-            let types = schema.get("type").and_then(Value::as_array);
+            let types = schema["type"].as_array();
             (schema, types.is_some_and(|types| types.contains(&"null".into())))
         }
     }
 }
 
 fn kind(schema: &Value) -> String {
-    let named = |schema: &Value| {
-        let constant =
-            schema.get("const").and_then(Value::as_str).map(|name| vec![name.to_owned()]);
-        let several = || {
-            Some(
-                schema
-                    .get("enum")?
-                    .as_array()?
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .map(str::to_owned)
-                    .collect(),
-            )
-        };
-        constant.or_else(several).unwrap_or_default()
+    let named = |schema: &Value| -> Vec<String> {
+        let words = schema.get("enum").and_then(Value::as_array);
+        let words = words.into_iter().flatten().chain(schema.get("const"));
+        words.filter_map(Value::as_str).map(|word| format!("`{word}`")).collect()
     };
     let alternatives = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
-    let names: Vec<String> =
-        alternatives.chain([schema]).flat_map(named).map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = alternatives.chain([schema]).flat_map(named).collect();
     if !names.is_empty() {
         return names.join(" or ");
     }

@@ -243,14 +243,14 @@ fn is_dns_name(text: &str) -> bool {
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<BmcValues> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
-        renderer.rendered.findings.push(
-            Finding::new(
-                Code::InvalidCredentialsName,
-                format!("the credentialsName of host {} is not a valid name of a Secret", host.key),
-            )
+        let message =
+            format!("the credentialsName of host {} is not a valid name of a Secret", host.key);
+        let finding = Finding::new(Code::InvalidCredentialsName, message)
             .at(host.origin.at(["spec", "bmc", "credentialsName"]))
-            .help("write the name of the Secret with the BMC's `username` and `password`; until then the host has no power control"),
-        );
+            .help(
+                "write the name of the Secret with the BMC's `username` and `password`; until then the host has no power control",
+            );
+        renderer.rendered.findings.push(finding);
     }
     BmcValues::parse(&bmc.address, bmc.disable_certificate_verification)
 }
