@@ -111,9 +111,13 @@ fn site_path(path: &Utf8Path, site: &str) -> Utf8PathBuf {
 
 /// Returns the absolute path of a page.
 fn whole(path: &Utf8Path) -> Option<Utf8PathBuf> {
-    let directory = path.parent().filter(|parent| !parent.as_str().is_empty());
-    let directory = directory.unwrap_or(Utf8Path::new(".")).canonicalize_utf8();
-    Some(directory.ok()?.join(path.file_name()?))
+    Some(directory_of(path).canonicalize_utf8().ok()?.join(path.file_name()?))
+}
+
+/// Returns the directory of a page.
+fn directory_of(path: &Utf8Path) -> &Utf8Path {
+    let directory = path.parent().filter(|directory| !directory.as_str().is_empty());
+    directory.unwrap_or(Utf8Path::new("."))
 }
 
 /// Returns the existing page at a path, if any. Other files belong to the user and are refused.
@@ -140,10 +144,7 @@ fn replaceable(path: &Utf8Path) -> Result<Option<String>, CommandError> {
 
 /// Writes the page atomically. An unchanged page is not touched.
 fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), CommandError> {
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_str().is_empty())
-        .unwrap_or(Utf8Path::new("."));
+    let directory = directory_of(path);
     let Some(name) = path.file_name() else {
         return Err(CommandError(format!("`{path}` is not a file name")));
     };
@@ -152,10 +153,8 @@ fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), C
             "cannot write `{path}`: no such directory: `{directory}`"
         )));
     }
-    let change = match before {
-        Some(before) if before == after => return Ok(()),
-        Some(before) => Change::Update { before, after },
-        None => Change::Create { after },
+    let Some(change) = Change::between(before, Some(after)) else {
+        return Ok(());
     };
     let changes = OutputChanges { files: [(name.into(), change)].into(), leftovers: Vec::new() };
     Ok(sipgen::write(directory, &changes)?)

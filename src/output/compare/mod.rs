@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
-use crate::base::text::has_conflicts;
+use crate::base::text::{counted, has_conflicts};
 use crate::base::tree::above;
 use crate::base::tree::{Tree, TreePath};
 use crate::input::load::{EntryKind, Files, ReadError};
@@ -59,6 +59,18 @@ pub enum Change {
 }
 
 impl Change {
+    /// Returns the change of a file from one text to another; `None` if there is none.
+    pub fn between(before: Option<String>, after: Option<String>) -> Option<Self> {
+        match (before, after) {
+            (None, Some(after)) => Some(Change::Create { after }),
+            (Some(before), Some(after)) if before != after => {
+                Some(Change::Update { before, after })
+            }
+            (Some(before), None) => Some(Change::Delete { before }),
+            (Some(_), Some(_)) | (None, None) => None,
+        }
+    }
+
     /// Returns the text before and after; `None` where the file does not exist.
     pub fn texts(&self) -> (Option<&str>, Option<&str>) {
         match self {
@@ -80,19 +92,13 @@ impl Change {
 impl OutputChanges {
     /// Returns the changes that turn one tree of an output directory into another.
     pub fn between(before: &Tree, after: &Tree, output: &Utf8Path) -> Self {
-        let mut files = BTreeMap::new();
-        for (path, before) in before {
-            let change = match after.get(path.as_str()) {
-                Some(after) if after == before => continue,
-                Some(after) => Change::Update { before: before.clone(), after: after.clone() },
-                None => Change::Delete { before: before.clone() },
-            };
-            files.insert(output.join(path), change);
-        }
-        for (path, after) in after.iter().filter(|(path, _)| !before.contains_key(path.as_str())) {
-            files.insert(output.join(path), Change::Create { after: after.clone() });
-        }
-        OutputChanges { files, leftovers: Vec::new() }
+        let paths: BTreeSet<&TreePath> = before.keys().chain(after.keys()).collect();
+        let differs = |path: &&TreePath| before.get(*path) != after.get(*path);
+        let changes = paths.into_iter().filter(differs).filter_map(|path| {
+            let change = Change::between(before.get(path).cloned(), after.get(path).cloned())?;
+            Some((output.join(path), change))
+        });
+        OutputChanges { files: changes.collect(), leftovers: Vec::new() }
     }
 
     /// Returns the generated files of an output directory after the changes, by path relative to it.
@@ -271,12 +277,10 @@ pub fn compare(
     Ok((changes, findings))
 }
 
-/// Returns the first existing part of the path to the output directory that is not a directory.
+/// Returns an existing part of the path to the output directory that is not a directory.
 fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
-    let mut above: Vec<&Utf8Path> =
-        output.ancestors().filter(|path| !path.as_str().is_empty()).collect();
-    above.reverse();
-    above.into_iter().find_map(|path| {
+    let mut above = output.ancestors().filter(|path| !path.as_str().is_empty());
+    above.find_map(|path| {
         let what = match repo.kind(path)? {
             EntryKind::Directory => return None,
             EntryKind::Link => "a symbolic link",
@@ -287,34 +291,27 @@ fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'sta
 }
 
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
-    Finding::new(
-        Code::ForeignFile,
-        format!("`{path}` is {what}: sipgen did not write it and does not replace it"),
-    )
-    .at(Place::File(Arc::from(path)))
-    .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
+    let message = format!("`{path}` is {what}: sipgen did not write it and does not replace it");
+    Finding::new(Code::ForeignFile, message)
+        .at(Place::File(Arc::from(path)))
+        .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
 }
 
 /// Reports a generated file at a path where another one requires a directory.
 fn both(path: &Utf8Path) -> Finding {
-    Finding::new(
-        Code::PathTwice,
-        format!("generated files need `{path}` both as a file and as a directory"),
-    )
-    .at(Place::File(Arc::from(path)))
-    .help("rename the host directory that has the same name as a cluster's patches")
+    let message = format!("generated files need `{path}` both as a file and as a directory");
+    Finding::new(Code::PathTwice, message)
+        .at(Place::File(Arc::from(path)))
+        .help("rename the host directory that has the same name as a cluster's patches")
 }
 
 fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
     if foreign.is_empty() {
         return None;
     }
-    let noun = if foreign.len() == 1 { "file" } else { "files" };
     let shown = foreign.iter().take(FOREIGN_SHOWN);
-    let finding = Finding::new(
-        Code::ForeignFiles,
-        format!("sipgen did not write {} {noun} in `{output}`", foreign.len()),
-    )
-    .help("move your own files elsewhere; sipgen leaves them unchanged");
-    Some(shown.fold(finding, |finding, path| finding.at(Place::File(Arc::from(path.as_path())))))
+    let message = format!("sipgen did not write {} in `{output}`", counted(foreign.len(), "file"));
+    let finding = Finding::new(Code::ForeignFiles, message)
+        .help("move your own files elsewhere; sipgen leaves them unchanged");
+    Some(finding.at_each(shown.map(|path| Place::File(Arc::from(path.as_path())))))
 }

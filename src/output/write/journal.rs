@@ -26,7 +26,7 @@ use super::{
 };
 use crate::base::layout;
 use crate::input::git::HeadCommit;
-use crate::output::compare::Change;
+use crate::output::compare::{Change, OutputChanges};
 
 /// File name of the journal. It matches the pattern of temporary files, so no other code treats it
 /// as a file of its own.
@@ -112,8 +112,8 @@ pub fn undo_interrupted(
     journal.check(root, output, scope).map_err(unusable)?;
     // Undone in the order of a handover as well, so that no host is ever in two files.
     let changes = journal.undoing(root, output)?;
-    let steps = handover::steps(&changes, output);
-    PreparedChanges::new(root, &changes, &[])?.carry_out(&steps)?;
+    let steps = handover::steps(&changes.files, output);
+    PreparedChanges::new(root, &changes)?.carry_out(&steps)?;
     remove_empty(&journal.directories.iter().map(|path| root.join(output).join(path)).collect());
     delete(root, output)
 }
@@ -185,11 +185,7 @@ impl Journal {
     }
 
     /// Returns the changes that restore the files of hosts.
-    fn undoing(
-        &self,
-        root: &Utf8Path,
-        output: &Utf8Path,
-    ) -> Result<BTreeMap<Utf8PathBuf, Change>, WriteError> {
+    fn undoing(&self, root: &Utf8Path, output: &Utf8Path) -> Result<OutputChanges, WriteError> {
         let mut now: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
         for path in self.hosts.keys().map(|path| output.join(path)) {
             let full = root.join(&path);
@@ -202,7 +198,7 @@ impl Journal {
             };
             now.insert(path, text);
         }
-        let mut changes = BTreeMap::new();
+        let mut changes = OutputChanges::default();
         let head = HeadCommit::around(root).filter(|head| Some(head.id()) != self.head);
         for (entry, (path, now)) in self.hosts.values().zip(&now) {
             // Files that someone else changed since are left alone.
@@ -211,13 +207,8 @@ impl Journal {
             if !is_of_the_killed || is_committed() {
                 continue;
             }
-            let change = match (now.clone(), entry.before.clone()) {
-                (None, Some(after)) => Change::Create { after },
-                (Some(before), Some(after)) if before != after => Change::Update { before, after },
-                (Some(before), None) => Change::Delete { before },
-                (Some(_), Some(_)) | (None, None) => continue,
-            };
-            changes.insert(path.clone(), change);
+            let change = Change::between(now.clone(), entry.before.clone());
+            changes.files.extend(change.map(|change| (path.clone(), change)));
         }
         Ok(changes)
     }

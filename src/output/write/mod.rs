@@ -74,7 +74,7 @@ impl WriteError {
 /// another run completes the rest.
 pub fn write(root: &Utf8Path, changes: &OutputChanges) -> Result<(), WriteError> {
     let steps = handover::puts_and_removals(&changes.files);
-    PreparedChanges::new(root, &changes.files, &changes.leftovers)?.carry_out(&steps)
+    PreparedChanges::new(root, changes)?.carry_out(&steps)
 }
 
 /// Applies changes of the output directory, or of the directory of a snapshot.
@@ -93,7 +93,7 @@ pub fn write_output(
     scope: JournalScope,
 ) -> Result<(), WriteError> {
     let steps = handover::steps(&changes.files, output);
-    let prepared = PreparedChanges::new(root, &changes.files, &changes.leftovers)?;
+    let prepared = PreparedChanges::new(root, changes)?;
     if changes.files.is_empty() {
         return prepared.carry_out(&steps);
     }
@@ -144,14 +144,11 @@ struct PreparedChanges<'a> {
 
 impl<'a> PreparedChanges<'a> {
     /// Stages the changes. Only directories and temporary files are created.
-    fn new(
-        root: &'a Utf8Path,
-        changes: &'a BTreeMap<Utf8PathBuf, Change>,
-        leftovers: &'a [Utf8PathBuf],
-    ) -> Result<Self, WriteError> {
+    fn new(root: &'a Utf8Path, changes: &'a OutputChanges) -> Result<Self, WriteError> {
+        let leftovers = &changes.leftovers;
         let mut prepared =
             Self { root, staged: HashMap::new(), leftovers, created: BTreeSet::new() };
-        match prepared.stage(changes) {
+        match prepared.stage(&changes.files) {
             Ok(()) => Ok(prepared),
             Err(error) => {
                 prepared.abandon();
