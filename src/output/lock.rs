@@ -88,18 +88,16 @@ fn acquire(
 fn holder(file: &File) -> String {
     let inode = file.metadata().map_or(0, |found| found.ino());
     let table = fs::read_to_string("/proc/locks").unwrap_or_default();
-    holder_in(&table, inode).map_or_else(
-        || "another process".to_owned(),
-        |process| {
-            let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-            let name: String = name.chars().filter(|c| !c.is_control()).collect();
-            if name.is_empty() {
-                format!("process {process}")
-            } else {
-                format!("process {process} ({name})")
-            }
-        },
-    )
+    let Some(process) = holder_in(&table, inode) else {
+        return "another process".to_owned();
+    };
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    let name: String = name.chars().filter(|c| !c.is_control()).collect();
+    if name.is_empty() {
+        format!("process {process}")
+    } else {
+        format!("process {process} ({name})")
+    }
 }
 
 /// Returns the first process with an `flock` on an inode. Lines with an arrow are processes that
