@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use yaml_serde::Value;
 
+use super::immutable::at;
 use super::{ChangedFiles, FileState};
 use crate::base::api::gitops::{APPLICATION, FLUX_KIND};
 use crate::base::layout;
@@ -27,35 +29,6 @@ pub struct AgentObjects {
 
 /// Identity of an object: kind, namespace and name.
 type Identity = (String, Option<String>, String);
-
-/// An agent object whose deletion also deletes what it applied: Flux with `prune`, Argo CD with a
-/// finalizer.
-#[derive(Deserialize)]
-struct PruningObject {
-    metadata: PruningMetadata,
-    spec: PruningSpec,
-}
-
-#[derive(Deserialize)]
-struct PruningMetadata {
-    name: String,
-    namespace: Option<String>,
-    #[serde(default)]
-    finalizers: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct PruningSpec {
-    #[serde(default)]
-    prune: bool,
-    path: Option<String>,
-    source: Option<PruningSource>,
-}
-
-#[derive(Deserialize)]
-struct PruningSource {
-    path: Option<String>,
-}
 
 /// Computes changes of agent objects. `is_gone` tells whether a file of the output directory is
 /// deleted.
@@ -80,8 +53,8 @@ pub(super) fn changes(
     by_directory.into_iter().map(change).collect()
 }
 
-/// Returns the pruning objects on one side of some files, with the paths that they apply in the
-/// output directory.
+/// Returns the objects on one side of some files whose deletion also deletes what they applied, with
+/// the paths of that in the output directory: Flux with `prune`, Argo CD with a finalizer.
 fn deleting<'a>(
     files: &ChangedFiles<'a>,
     state: impl Fn(super::Texts<'a>) -> Option<&'a str>,
@@ -91,13 +64,17 @@ fn deleting<'a>(
         let Some(text) = state(*texts) else { continue };
         for document in objects(&Arc::from(*path), text) {
             let kind = document.kind().unwrap_or_default();
-            if let (FLUX_KIND | APPLICATION, Ok(PruningObject { metadata, spec })) =
-                (kind, document.parse::<PruningObject>())
-                && (spec.prune || !metadata.finalizers.is_empty())
-            {
-                let path = spec.path.or_else(|| spec.source?.path);
+            let (FLUX_KIND | APPLICATION, Ok(object)) = (kind, document.parse::<Value>()) else {
+                continue;
+            };
+            let text = |field: &str| at(&object, field)?.as_str().map(str::to_owned);
+            let finalizers = at(&object, "metadata.finalizers").and_then(Value::as_sequence);
+            let deletes = at(&object, "spec.prune").and_then(Value::as_bool) == Some(true)
+                || finalizers.is_some_and(|finalizers| !finalizers.is_empty());
+            if let Some(name) = text("metadata.name").filter(|_| deletes) {
+                let path = text("spec.path").or_else(|| text("spec.source.path"));
                 let services = path.and_then(|path| layout::services_at_end(Utf8Path::new(&path)));
-                found.insert((kind.to_owned(), metadata.namespace, metadata.name), services);
+                found.insert((kind.to_owned(), text("metadata.namespace"), name), services);
             }
         }
     }

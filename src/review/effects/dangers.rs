@@ -1,6 +1,6 @@
 //! Dangers: changes that can cause an outage or a loss.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -223,15 +223,10 @@ pub(super) fn dangers<'a>(
 }
 
 impl Danger {
-    fn new(harm: Harm, from_base: bool) -> Self {
+    pub(super) fn new(harm: Harm, from_base: bool) -> Self {
         let mut danger = Self { harm, from_base, message: String::new() };
         danger.message = danger.message_with(|name| name.to_string());
         danger
-    }
-
-    /// Creates the danger of a change that the base had not generated.
-    pub(super) fn from_stale_base(harm: Harm) -> Self {
-        Self::new(harm, true)
     }
 
     /// Formats the danger. `name` formats names, which are untrusted input.
@@ -327,9 +322,7 @@ fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
 
 /// Lists hosts that move to other clusters, from the side of the cluster that loses them.
 fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
-    let mut others: Vec<&ClusterKey> = moved.iter().map(|moved| &moved.other).collect();
-    others.sort();
-    others.dedup();
+    let others: BTreeSet<&ClusterKey> = moved.iter().map(|moved| &moved.other).collect();
     let mut harms = Vec::new();
     for other in others {
         let (mut in_use, mut free) = (Vec::new(), Vec::new());

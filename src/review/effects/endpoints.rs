@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ChangedFiles, Texts, below, config_map};
+use super::{ChangedFiles, Texts, below, changed_keys, config_map};
 use crate::base::api::names::{ClusterKey, NodePort};
 pub use crate::base::api::service_kind::EndpointKind;
 use crate::base::api::service_kind::ServiceKind;
@@ -54,15 +54,13 @@ type Endpoints = BTreeMap<(EndpointKind, String), String>;
 fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
     let (before, after) =
         (before.map(&read).unwrap_or_default(), after.map(&read).unwrap_or_default());
-    let all: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let differ = all.into_iter().filter(|endpoint| before.get(*endpoint) != after.get(*endpoint));
-    let change = |endpoint: &(EndpointKind, String)| EndpointChange {
+    let change = |(endpoint, _): (&(EndpointKind, String), _)| EndpointChange {
         kind: endpoint.0,
         service: endpoint.1.clone(),
         before: before.get(endpoint).cloned(),
         after: after.get(endpoint).cloned(),
     };
-    differ.map(change).collect()
+    changed_keys(&before, &after).map(change).collect()
 }
 
 /// Reads the ConfigMap with a cluster's endpoints.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use super::ReaddressedMachine;
+use super::built::is_controller;
 use super::dangers::Harm;
 use super::hosts::ConsumedHost;
 use crate::base::api::names::HostKey;
@@ -122,7 +123,8 @@ impl Harm {
             }
             Harm::ImmutableFieldChanges { cluster, change } => {
                 let object = format!("{} {}", change.kind, name(&change.name));
-                let remedy = if change.can_orphan_pods() {
+                // A successor with a selector that matches the pods adopts them.
+                let remedy = if is_controller(&change.kind) {
                     "delete the object first with `kubectl delete --cascade=orphan`, which keeps its pods running"
                 } else {
                     "revert the change, or delete the object first"
@@ -136,17 +138,16 @@ impl Harm {
             Harm::RootDeleted { directory } => {
                 format!("{} is deleted: remove all references to it first", name(directory))
             }
-            Harm::RootChangesForm { directory, form: HostsForm::Component } => {
-                format!(
-                    "{} becomes a component: stop applying it, and include it in a kustomization",
-                    name(directory)
-                )
-            }
-            Harm::RootChangesForm { directory, form: HostsForm::Overlay } => {
-                format!(
-                    "{} becomes an overlay: remove it from kustomizations, and let an agent apply it",
-                    name(directory)
-                )
+            Harm::RootChangesForm { directory, form } => {
+                let form = match form {
+                    HostsForm::Component => {
+                        "a component: stop applying it, and include it in a kustomization"
+                    }
+                    HostsForm::Overlay => {
+                        "an overlay: remove it from kustomizations, and let an agent apply it"
+                    }
+                };
+                format!("{} becomes {form}", name(directory))
             }
             Harm::AgentObjectsDeleted { directory, objects } => {
                 let (are, them) = if *objects == 1 { ("is", "it") } else { ("are", "them") };

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ChangedFiles, FileState, StateBefore};
+use super::{ChangedFiles, FileState, StateBefore, changed_keys};
 use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::base::layout;
@@ -300,12 +300,9 @@ fn metadata_changes(entries: &[HostEntry]) -> BTreeMap<ClusterKey, Vec<MetadataC
         let [was, is] = host_entries else { continue };
         let (Some(assigned), true) = (&is.assigned, was.assigned == is.assigned) else { continue };
         let [before, after] = [was, is].map(|entry| &entry.metadata);
-        for change in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
-            let state = FileState::from_difference(before.get(change), after.get(change));
-            if let Some(state) = state {
-                let change = (&assigned.0, change, state);
-                hosts_by_change.entry(change).or_insert_with(Vec::new).push(is.host.clone());
-            }
+        for (change, state) in changed_keys(before, after) {
+            let change = (&assigned.0, change, state);
+            hosts_by_change.entry(change).or_insert_with(Vec::new).push(is.host.clone());
         }
     }
     let mut changes: BTreeMap<ClusterKey, Vec<MetadataChange>> = BTreeMap::new();
@@ -451,16 +448,10 @@ impl HostChanges {
     fn pair(&mut self) {
         let parts: BTreeSet<Part> = self.added.iter().map(|added| added.part.clone()).collect();
         for part in parts {
-            let (mut coming, others): (Vec<AddedHost>, Vec<AddedHost>) =
-                std::mem::take(&mut self.added)
-                    .into_iter()
-                    .partition(|added| added.part == part && !added.adopted);
-            self.added = others;
-            let (mut going, others): (Vec<ReleasedHost>, Vec<ReleasedHost>) =
-                std::mem::take(&mut self.given_back)
-                    .into_iter()
-                    .partition(|given_back| given_back.part == part);
-            self.given_back = others;
+            let coming = self.added.extract_if(.., |added| added.part == part && !added.adopted);
+            let mut coming: Vec<AddedHost> = coming.collect();
+            let going = self.given_back.extract_if(.., |given_back| given_back.part == part);
+            let mut going: Vec<ReleasedHost> = going.collect();
             going.sort_by_key(|given_back| given_back.reason.is_none());
             let pairs = coming.len().min(going.len());
             self.added.extend(coming.split_off(pairs));

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::built::{self, ServiceBuild};
+use super::built::ServiceBuild;
 
 /// Immutable fields by kind.
 const FIELDS: [(&str, &[&str]); 7] = [
@@ -46,14 +46,6 @@ pub struct ImmutableField {
     pub field: String,
 }
 
-impl ImmutableField {
-    /// Returns whether the object's pods keep running if it is deleted with `--cascade=orphan` and
-    /// created again. A successor with a selector that matches the pods adopts them.
-    pub(super) fn can_orphan_pods(&self) -> bool {
-        built::is_controller(&self.kind)
-    }
-}
-
 /// Lists the changed immutable fields of a service's objects.
 pub(super) fn changes(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> Vec<ImmutableField> {
     let mut changed = Vec::new();
@@ -76,7 +68,8 @@ pub(super) fn changes(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> Ve
     changed
 }
 
-fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
+/// Returns the value at the path of a field.
+pub(super) fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
     field.split('.').try_fold(object, |value, key| value.get(key))
 }
 

@@ -231,7 +231,7 @@ impl Review {
             },
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
-            files: files.values().map(|texts| FileState::from_texts(*texts)).collect(),
+            files: files.values().map(|texts| FileState::from_sides(*texts)).collect(),
             cluster: cluster.clone(),
         };
         let (mut hosts, mut clusters): (_, Vec<ClusterReview>) = rayon::join(
@@ -266,7 +266,7 @@ impl Review {
     /// Prepends the dangers of changes that the base had not generated.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
         let base_dangers =
-            brought.dangers.iter().map(|danger| Danger::from_stale_base(danger.harm.clone()));
+            brought.dangers.iter().map(|danger| Danger::new(danger.harm.clone(), true));
         self.dangers.splice(0..0, base_dangers);
     }
 
@@ -289,18 +289,9 @@ fn outlived<'a>(
 }
 
 impl FileState {
-    /// Returns the state of something that differs, or `None`.
-    fn from_difference<T: PartialEq>(before: Option<T>, after: Option<T>) -> Option<Self> {
-        match (before, after) {
-            (before, after) if before == after => None,
-            (None, _) => Some(FileState::Created),
-            (_, None) => Some(FileState::Deleted),
-            _ => Some(FileState::Changed),
-        }
-    }
-
-    fn from_texts(texts: Texts<'_>) -> Self {
-        match texts {
+    /// Returns the state of something that differs.
+    fn from_sides<T>(sides: (Option<T>, Option<T>)) -> Self {
+        match sides {
             (None, _) => FileState::Created,
             (_, None) => FileState::Deleted,
             _ => FileState::Changed,
@@ -311,7 +302,7 @@ impl FileState {
     fn by_witness(files: &ChangedFiles<'_>, witness: &str) -> Self {
         files
             .get(Utf8Path::new(witness))
-            .map_or(FileState::Changed, |texts| FileState::from_texts(*texts))
+            .map_or(FileState::Changed, |texts| FileState::from_sides(*texts))
     }
 }
 
@@ -322,7 +313,7 @@ impl ChangeCounts {
     }
 
     fn from_changes(changes: &OutputChanges) -> Self {
-        changes.files.values().map(|change| FileState::from_texts(change.texts())).collect()
+        changes.files.values().map(|change| FileState::from_sides(change.texts())).collect()
     }
 }
 
@@ -384,6 +375,17 @@ impl Totals {
     pub(crate) fn count_files(&mut self, changes: &OutputChanges) {
         self.files = ChangeCounts::from_changes(changes);
     }
+}
+
+/// Returns the keys whose values differ between two mappings, in order, with the states of the values.
+fn changed_keys<'m, K: Ord, V: PartialEq>(
+    before: &'m BTreeMap<K, V>,
+    after: &'m BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'m K, FileState)> {
+    let keys: BTreeSet<&K> = before.keys().chain(after.keys()).collect();
+    let sides = keys.into_iter().map(|key| (key, (before.get(key), after.get(key))));
+    let changed = sides.filter(|(_, (before, after))| before != after);
+    changed.map(|(key, sides)| (key, FileState::from_sides(sides)))
 }
 
 /// Returns the data of a ConfigMap; empty if it is unreadable.

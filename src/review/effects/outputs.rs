@@ -10,7 +10,9 @@ use yaml_serde::Value;
 use super::built::{ConfigMapEntry, ServiceBuild};
 use super::hosts::{ConsumedHost, ReviewFacts};
 use super::service_files::{ServiceFiles, by_part};
-use super::{ChangeCounts, ChangedFiles, FileState, ImmutableField, below, immutable};
+use super::{
+    ChangeCounts, ChangedFiles, FileState, ImmutableField, below, changed_keys, immutable,
+};
 use crate::base::api::names::HostKey;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
@@ -50,15 +52,11 @@ pub(super) fn changes<'a>(
     };
     let change = |(output, changed): (&str, ChangedFiles<'a>)| {
         let files = ServiceFiles::new(&above.join(output), changed, shared, later);
-        let state = match (files.before.own.is_empty(), files.after.own.is_empty()) {
-            (true, _) => FileState::Created,
-            (_, true) => FileState::Deleted,
-            _ => FileState::Changed,
-        };
+        let sides = (files.before.own.first_key_value(), files.after.own.first_key_value());
         let [before, after] = [&files.before, &files.after].map(ServiceBuild::new);
         OutputChange {
             output: output.to_owned(),
-            state,
+            state: FileState::from_sides(sides),
             objects: objects(&before, &after),
             immutable: immutable::changes(&before, &after),
             firmware: firmware(&files.changed, facts),
@@ -73,10 +71,7 @@ fn firmware(changed: &ChangedFiles<'_>, facts: &ReviewFacts<'_>) -> Vec<Consumed
     for (before, after) in changed.values() {
         let [before, after] =
             [before, after].map(|text| firmware_objects(text.unwrap_or_default()));
-        let names = before.keys().chain(after.keys());
-        hosts.extend(
-            names.filter(|name| before.get(name) != after.get(name)).map(|(_, host)| host.clone()),
-        );
+        hosts.extend(changed_keys(&before, &after).map(|((_, host), _)| host.clone()));
     }
     let consumed = |host| ConsumedHost::new(host, &facts.user(host), &None);
     hosts.iter().filter_map(consumed).collect()
@@ -101,15 +96,9 @@ fn firmware_objects(text: &str) -> BTreeMap<(String, HostKey), Value> {
 
 /// Counts the objects and generated ConfigMaps that differ between two builds.
 fn objects(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> ChangeCounts {
-    let keys = before.objects.keys().chain(after.objects.keys()).collect::<BTreeSet<_>>();
-    let objects = keys.into_iter().map(|key| (before.objects.get(key), after.objects.get(key)));
-    let states = objects.filter_map(|(before, after)| FileState::from_difference(before, after));
-    let [before_generated, after_generated] = [before, after].map(generated);
-    let names = before_generated.keys().chain(after_generated.keys()).collect::<BTreeSet<_>>();
-    let generated = names.into_iter().filter_map(|name| {
-        FileState::from_difference(before_generated.get(name), after_generated.get(name))
-    });
-    states.chain(generated).collect()
+    let objects = changed_keys(&before.objects, &after.objects).map(|(_, state)| state);
+    let [before, after] = [before, after].map(generated);
+    objects.chain(changed_keys(&before, &after).map(|(_, state)| state)).collect()
 }
 
 /// Returns the generated ConfigMaps by name, with their entries.

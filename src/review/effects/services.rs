@@ -9,7 +9,7 @@ use yaml_serde::Value;
 
 use super::built::ServiceBuild;
 use super::service_files::{ServiceFiles, by_part};
-use super::{ChangedFiles, FileState, ImmutableField, Texts, below, immutable};
+use super::{ChangedFiles, FileState, ImmutableField, Texts, below, changed_keys, immutable};
 use crate::base::api::names::ClusterKey;
 pub use crate::base::api::service_kind::Aspect;
 use crate::base::api::service_kind::ServiceKind;
@@ -146,8 +146,7 @@ fn line_aspects(words: &BTreeMap<String, Aspect>, before: &str, after: &str) -> 
         by_aspect
     };
     let (before, after) = (by_aspect(before), by_aspect(after));
-    let all: BTreeSet<Aspect> = before.keys().chain(after.keys()).copied().collect();
-    all.into_iter().filter(|aspect| before.get(aspect) != after.get(aspect)).collect()
+    changed_keys(&before, &after).map(|(aspect, _)| *aspect).collect()
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

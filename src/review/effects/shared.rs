@@ -1,6 +1,6 @@
 //! Changes outside of clusters.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use super::{ChangedFiles, FileState, OutputChange};
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::layout;
 use crate::input::settings::gitops::HostsForm;
-use crate::site::previous::generated_host::{GeneratedHost, GeneratedHostState};
+use crate::site::previous::generated_host::GeneratedHostState;
 
 /// Changes outside of clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -96,26 +96,27 @@ pub(super) fn changes(
             let known: &mut (Option<&str>, Option<&str>) = root_texts.entry(directory).or_default();
             *known = (known.0.or(texts.0), known.1.or(texts.1));
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
-            let released = |GeneratedHost { key, says, .. }: GeneratedHost| ReleasedObservedHost {
-                consumer: facts.user(&key),
-                host: key,
-                by: match says {
-                    GeneratedHostState::Released(release) => release.by,
-                    GeneratedHostState::Held(..) | GeneratedHostState::Unlabelled => None,
-                },
-            };
             let [before, after] = [texts.0, texts.1].map(|text| {
                 let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
-                hosts.into_iter().map(released).collect::<BTreeSet<_>>()
+                hosts.into_iter().map(|host| (host.key, host.says)).collect::<BTreeMap<_, _>>()
             });
-            let (no_longer, newly) = (left(&before, &after), left(&after, &before));
-            let no_longer = no_longer.into_iter().map(|released| released.host);
+            let no_longer = before.keys().filter(|host| !after.contains_key(*host)).cloned();
             if layout::is_released(path) {
-                shared.released.extend(newly);
                 shared.no_longer_released.extend(no_longer);
             } else {
-                shared.unlabelled.extend(newly.into_iter().map(|released| released.host));
                 shared.no_longer_unlabelled.extend(no_longer);
+            }
+            for (host, says) in after.into_iter().filter(|(host, _)| !before.contains_key(host)) {
+                if layout::is_released(path) {
+                    let consumer = facts.user(&host);
+                    let by = match says {
+                        GeneratedHostState::Released(release) => release.by,
+                        GeneratedHostState::Held(..) | GeneratedHostState::Unlabelled => None,
+                    };
+                    shared.released.push(ReleasedObservedHost { host, by, consumer });
+                } else {
+                    shared.unlabelled.push(host);
+                }
             }
         }
     }
@@ -125,7 +126,7 @@ pub(super) fn changes(
     };
     let root = |(directory, texts): (&Utf8Path, (Option<&str>, Option<&str>))| ChangedRoot {
         directory: directory.to_owned(),
-        state: FileState::from_texts(texts),
+        state: FileState::from_sides(texts),
         becomes: match texts {
             (Some(before), Some(after)) if form(before) != form(after) => Some(form(after)),
             _ => None,
@@ -141,13 +142,4 @@ pub(super) fn changes(
 fn form(text: &str) -> HostsForm {
     let is_component = text.lines().any(|line| line.trim_end() == "kind: Component");
     if is_component { HostsForm::Component } else { HostsForm::Overlay }
-}
-
-/// Returns the hosts that the other list lacks.
-fn left(
-    hosts: &BTreeSet<ReleasedObservedHost>,
-    others: &BTreeSet<ReleasedObservedHost>,
-) -> Vec<ReleasedObservedHost> {
-    let others: BTreeSet<&HostKey> = others.iter().map(|released| &released.host).collect();
-    hosts.iter().filter(|released| !others.contains(&released.host)).cloned().collect()
 }
