@@ -31,12 +31,8 @@ pub(super) fn kept(site: &Site) -> Option<Finding> {
              own selectors to the new labels, and take a new snapshot"
         ),
     };
-    Some(
-        Finding::new(
-            Code::FormerLabels,
-            "assigned hosts have the labels of `assignment.former` beside those of `assignment.labels`",
-        )
-        .at(site.settings.place(["assignment".into(), "former".into()]))
-        .help(step),
-    )
+    let message =
+        "assigned hosts have the labels of `assignment.former` beside those of `assignment.labels`";
+    let place = site.settings.place(["assignment".into(), "former".into()]);
+    Some(Finding::new(Code::FormerLabels, message).at(place).help(step))
 }

@@ -8,56 +8,42 @@ use crate::site::request::{Cluster, ClusterService};
 /// Finds images without a version, which may differ between nodes and change with a restart, and
 /// images whose program does not support its configuration.
 pub(super) fn unversioned_or_outdated(clusters: &[&Cluster]) -> Vec<Finding> {
-    let finding = |(cluster, service): (&Cluster, &ClusterService)| {
-        unversioned(cluster, service).or_else(|| outdated(cluster, service))
+    let describe = |(cluster, service): (&Cluster, &ClusterService)| {
+        let (image, advice) = (ImageReference::parse(&service.image), &service.kind.image);
+        let (message, help) = unversioned(&image, advice).or_else(|| outdated(&image, advice))?;
+        let finding = Finding::new(Code::UnsuitableImage, message)
+            .at(service_field(cluster, service, "image"))
+            .help(help);
+        Some(finding.for_cluster(&cluster.key))
     };
-    services(clusters).filter_map(finding).collect()
+    services(clusters).filter_map(describe).collect()
 }
 
-fn unversioned(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
-    let image = ImageReference::parse(&service.image);
-    let message = match image.tag {
+/// Returns the problem of an image without a version, with help.
+fn unversioned(image: &ImageReference<'_>, advice: &ImageAdvice) -> Option<(String, String)> {
+    let what = match image.tag {
         _ if image.has_digest => return None,
         None => "the container image has no tag, which means `latest`",
         Some("latest") => "the container image has the tag `latest`",
         Some(_) => return None,
     };
-    let example = &service.kind.image.example;
-    Some(
-        Finding::new(
-            Code::UnsuitableImage,
-            format!("{message}: pods may run different versions"),
-        )
-        .at(service_field(cluster, service, "image"))
-        .help(format!(
-            "write a version, such as `{example}`; add its digest (`@sha256:…`) so that nobody can replace it"
-        ))
-        .for_cluster(&cluster.key),
-    )
+    let help = format!(
+        "write a version, such as `{}`; add its digest (`@sha256:…`) so that nobody can replace it",
+        advice.example
+    );
+    Some((format!("{what}: pods may run different versions"), help))
 }
 
-fn outdated(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
-    let advice = &service.kind.image;
-    let image = ImageReference::parse(&service.image);
+/// Returns the problem of an image that is too old, with help.
+fn outdated(image: &ImageReference<'_>, advice: &ImageAdvice) -> Option<(String, String)> {
     let name = advice.name.as_deref().filter(|name| *name == image.name)?;
-    let version = version(image.tag?)?;
+    let version = version(image.tag?).filter(|version| *version < advice.oldest)?;
     let (major, minor) = advice.oldest;
-    if version >= advice.oldest {
-        return None;
-    }
-    let ImageAdvice { example, .. } = advice;
-    Some(
-        Finding::new(
-            Code::UnsuitableImage,
-            format!(
-                "{name} {}.{} does not support its configuration, which requires {major}.{minor}",
-                version.0, version.1
-            ),
-        )
-        .at(service_field(cluster, service, "image"))
-        .help(format!("write `image: {example}`"))
-        .for_cluster(&cluster.key),
-    )
+    let message = format!(
+        "{name} {}.{} does not support its configuration, which requires {major}.{minor}",
+        version.0, version.1
+    );
+    Some((message, format!("write `image: {}`", advice.example)))
 }
 
 /// Parts of an image reference.

@@ -14,12 +14,9 @@ use crate::site::request::{Cluster, ClusterService};
 const MAX_HOSTS: usize = 100;
 const NETWORKS_SHOWN: usize = 8;
 
-/// A network that services of a cluster use.
-type ServiceNetwork<'a> = (&'a Cluster, &'a str);
-
 /// Finds networks that no host of a node set has.
 pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let mut nowhere: Vec<(ServiceNetwork<'_>, Vec<&RequestedNodeSet<'_>>)> = Vec::new();
+    let mut nowhere: Vec<((&Cluster, &str), Vec<&RequestedNodeSet<'_>>)> = Vec::new();
     for set in &node_sets.all {
         for interface in set.cluster.interfaces(set.role) {
             if !is_nowhere(set, interface, node_sets) {
@@ -83,17 +80,10 @@ fn on_no_host(
         let shown = known.iter().flat_map(|data| data.shown_ids()).collect();
         ("has the network", networks(interface, shown, has_hidden))
     };
-    let finding = Finding::new(
-        Code::UnknownInterface,
-        format!(
-            "no host available to {} of `{}` {what} `{interface}`",
-            names.join(" or "),
-            cluster.key
-        ),
-    );
+    let (key, names) = (&cluster.key, names.join(" or "));
+    let message = format!("no host available to {names} of `{key}` {what} `{interface}`");
+    let finding = Finding::new(Code::UnknownInterface, message).help(help).for_cluster(key);
     at_all(finding, places(cluster, interface, &roles).into_iter())
-        .help(help)
-        .for_cluster(&cluster.key)
 }
 
 /// Suggests a network that hosts have, among those that may be shown.

@@ -7,20 +7,20 @@ use crate::site::request::{Cluster, ClusterService};
 /// Finds load balancers without a node set of their role. An empty node set is enough, as in a new
 /// cluster.
 pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
+    let describe = |(cluster, service): (&Cluster, &ClusterService)| {
+        let key = &cluster.key;
+        let role = service.kind.balances?;
+        if cluster.node_sets.contains_key(&role.into()) {
+            return None;
+        }
+        let name = service.object_name(key);
+        let message =
+            format!("{name} of `{key}` has no backends: the cluster has no node set {role}");
+        let help = format!(
+            "add `{role}` to `spec.nodes`, if need be with `count: {{active: 0}}`, or remove the load balancer"
+        );
+        let finding = Finding::new(Code::NothingBehind, message).help(help).for_cluster(key);
+        Some(finding.at(cluster.origin.at(service.route())))
+    };
     services(clusters).filter_map(describe).collect()
-}
-
-fn describe((cluster, service): (&Cluster, &ClusterService)) -> Option<Finding> {
-    let role = service.kind.balances?;
-    if cluster.node_sets.contains_key(&role.into()) {
-        return None;
-    }
-    let name = service.object_name(&cluster.key);
-    let message =
-        format!("{name} of `{}` has no backends: the cluster has no node set {role}", cluster.key);
-    let finding = Finding::new(Code::NothingBehind, message).at(cluster.origin.at(service.route()));
-    let help = format!(
-        "add `{role}` to `spec.nodes`, if need be with `count: {{active: 0}}`, or remove the load balancer"
-    );
-    Some(finding.help(help).for_cluster(&cluster.key))
 }

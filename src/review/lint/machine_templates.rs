@@ -33,14 +33,10 @@ fn describe(site: &Site, cluster: &Cluster, template: &HostTemplate) -> Finding 
             site.component_for_cluster_api(&cluster.key)
         )
     };
-    Finding::new(
-        Code::Unpinned,
-        format!(
-            "the Metal3MachineTemplate `{}` does not select the hosts that are assigned to {}, so its Machines may claim others",
-            template.name, cluster.key
-        ),
-    )
-    .at(template.selector_at.place())
-    .help(help)
-    .for_cluster(&cluster.key)
+    let message = format!(
+        "the Metal3MachineTemplate `{}` does not select the hosts that are assigned to {}, so its Machines may claim others",
+        template.name, cluster.key
+    );
+    let finding = Finding::new(Code::Unpinned, message).at(template.selector_at.place());
+    finding.help(help).for_cluster(&cluster.key)
 }

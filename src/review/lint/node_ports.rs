@@ -58,18 +58,14 @@ fn describe(
     let namespace = other.namespaces.first().map_or("", String::as_str);
     let route: [RouteStep; 4] = ["spec".into(), "ports".into(), at.into(), "nodePort".into()];
     let place: Place = other.origin.at(route);
-    Finding::new(
-        Code::NodePortOfRepo,
-        format!(
-            "{} of `{}` requests {}, which Service `{namespace}/{}` of this repo uses",
-            service.object_name(&cluster.key),
-            cluster.key,
-            describe_ports(ports),
-            other.name
-        ),
-    )
-    .at(cluster.origin.at(service.port_route(ports)))
-    .see(place, format!("used by {namespace}/{}", other.name))
-    .help("choose another NodePort, unless that Service belongs to another base cluster")
-    .for_cluster(&cluster.key)
+    let (key, user) = (&cluster.key, format!("{namespace}/{}", other.name));
+    let (name, ports_in_words) = (service.object_name(key), describe_ports(ports));
+    let message = format!(
+        "{name} of `{key}` requests {ports_in_words}, which Service `{user}` of this repo uses"
+    );
+    Finding::new(Code::NodePortOfRepo, message)
+        .at(cluster.origin.at(service.port_route(ports)))
+        .see(place, format!("used by {user}"))
+        .help("choose another NodePort, unless that Service belongs to another base cluster")
+        .for_cluster(key)
 }
