@@ -33,7 +33,9 @@ pub(super) fn check(
         if let (Some(base), None) = (base, &changed) {
             texts.push(report::unknown_base(base));
         }
-        let show = |done, all| progress.show_builds(done, all);
+        let show = |done: usize, all: usize| {
+            progress.show_count("building with kustomize", done as u64, Some(all as u64));
+        };
         let mut checked = sipgen::check_builds(&site.files, run, changed.as_ref(), &show)?;
         run.findings.append(&mut checked.findings);
         texts.push(report::checked_builds(&checked));

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sipgen::Stage;
-use sipgen::setup::snapshot::client::SnapshotProgress;
 
 /// Shorter work gets no bar, which would only flicker.
 const BLINK: Duration = Duration::from_millis(300);
@@ -49,27 +48,12 @@ impl Progress {
         self.bar.set_message(what);
     }
 
-    /// Shows how many objects of a cluster have been read.
-    pub(super) fn show_reading(&self, step: SnapshotProgress) {
-        let (what, done, all) = match step {
-            SnapshotProgress::Hosts(done, all) => ("hosts", done, all),
-            SnapshotProgress::Hardware(done, all) => ("HardwareData", done, all),
-            SnapshotProgress::Secrets(done, all) => ("Secrets", done, Some(all)),
-        };
+    /// Shows how much of an action is done, of all if that is known.
+    pub(super) fn show_count(&self, action: &str, done: u64, all: Option<u64>) {
         self.bar.set_length(all.unwrap_or(done));
         self.bar.set_position(done);
-        self.bar.set_message(match all {
-            Some(all) => format!("reading {what}: {done} of {all}"),
-            None => format!("reading {what}: {done}"),
-        });
-    }
-
-    /// Shows how many builds kustomize has finished.
-    pub(super) fn show_builds(&self, done: usize, all: usize) {
-        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        self.bar.set_length(count(all));
-        self.bar.set_position(count(done));
-        self.bar.set_message(format!("building with kustomize: {done} of {all}"));
+        let of = all.map(|all| format!(" of {all}")).unwrap_or_default();
+        self.bar.set_message(format!("{action}: {done}{of}"));
     }
 
     /// Shows that files are being written.

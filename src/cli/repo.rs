@@ -89,7 +89,10 @@ impl SelectedFiles {
         let files = find(directory)?;
         let Self { files, site } =
             Self::around(files, directory, site, |top| Ok(Files::on_disk(top)))?;
-        Ok(Self { files: with_inputs(files, inputs)?, site })
+        if inputs.is_empty() {
+            return Ok(Self { files, site });
+        }
+        Ok(Self { files: files.with_streams(streams("--input", inputs)?), site })
     }
 
     /// Opens the files of a revision.
@@ -112,25 +115,19 @@ impl SelectedFiles {
         open: impl FnOnce(&Utf8Path) -> Result<Files, CommandError>,
     ) -> Result<Self, CommandError> {
         let itself = |files| Self { files, site: site.map(str::to_owned) };
-        let Some(directory) = directory else {
+        let Some(directory) = directory.filter(|_| site.is_none()) else {
             return Ok(itself(files));
         };
-        let Some(EnclosingRepo { top: Some(top), place, .. }) = git::around(directory)? else {
+        let around = git::around(directory)?.filter(|around| !around.place.as_str().is_empty());
+        let Some(EnclosingRepo { top: Some(top), place, .. }) = around else {
             return Ok(itself(files));
         };
-        if place.as_str().is_empty() {
-            return Ok(itself(files));
-        }
         let place = place.as_str().trim_end_matches('/').to_owned();
         let whole = open(&top)?;
         let sites = Sites::find(whole.clone())?;
         let is_site =
             sites.are_listed && sites.all.iter().any(|site| site.directory == place.as_str());
-        Ok(if is_site && site.is_none() {
-            Self { files: whole, site: Some(place) }
-        } else {
-            itself(files)
-        })
+        Ok(if is_site { Self { files: whole, site: Some(place) } } else { itself(files) })
     }
 
     /// Switches to the staged versions of the same files.
@@ -146,12 +143,7 @@ impl SelectedFiles {
             None => all,
         };
         if !self.files.streams().is_empty() && sites.all.len() > 1 {
-            let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-            let message = format!(
-                "--input describes one base cluster: choose its site with --site: {}",
-                names.join(", ")
-            );
-            return Err(CommandError(message));
+            return Err(one_base_cluster("--input describes", &sites));
         }
         Ok(sites)
     }
@@ -159,14 +151,6 @@ impl SelectedFiles {
 
 /// Name of stdin in findings.
 const STDIN: &str = "<stdin>";
-
-/// Replaces the inputs by rendered streams, if there are any.
-pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files, CommandError> {
-    if inputs.is_empty() {
-        return Ok(files);
-    }
-    Ok(files.with_streams(streams("--input", inputs)?))
-}
 
 /// Reads the files that an option names; `-` is stdin.
 pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>, CommandError> {
@@ -239,12 +223,22 @@ pub(super) fn lock_to_read(chosen: &SelectedFiles) -> Result<(Option<Lock>, Site
     Ok((lock, sites))
 }
 
+/// Reports that an option needs the choice of a site.
+pub(super) fn one_base_cluster(what: &str, sites: &Sites) -> CommandError {
+    let names = names(sites);
+    CommandError(format!("{what} one base cluster: choose its site with --site: {names}"))
+}
+
+fn names(sites: &Sites) -> String {
+    let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
+    names.join(", ")
+}
+
 /// Returns the only site; fails if a command that answers for one would have to choose.
 pub(super) fn only(sites: &Sites) -> Result<&Location, CommandError> {
-    sites.single().ok_or_else(|| {
-        let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-        CommandError(format!("choose a site with --site: {}", names.join(", ")))
-    })
+    sites
+        .single()
+        .ok_or_else(|| CommandError(format!("choose a site with --site: {}", names(sites))))
 }
 
 pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, CommandError> {
@@ -360,8 +354,10 @@ pub(super) fn at_revision(
     revision: &str,
 ) -> Result<Files, CommandError> {
     let directory = directory.map(existing).transpose()?;
-    let EnclosingRepo { top, directory: own, .. } =
-        expect(directory.unwrap_or(Utf8Path::new(".")))?;
+    let at = directory.unwrap_or(Utf8Path::new("."));
+    let around = git::around(at)?
+        .ok_or_else(|| CommandError(format!("`{at}` is not in a git repo and has no revisions")));
+    let EnclosingRepo { top, directory: own, .. } = around?;
     let root = directory.map(Utf8Path::to_owned).or(top).unwrap_or(own);
     Ok(Files::at_revision(root, revision)?)
 }
@@ -403,10 +399,4 @@ fn existing(directory: &Utf8Path) -> Result<&Utf8Path, CommandError> {
     } else {
         Err(CommandError(format!("--repo `{directory}` is not a directory")))
     }
-}
-
-fn expect(directory: &Utf8Path) -> Result<EnclosingRepo, CommandError> {
-    git::around(directory)?.ok_or_else(|| {
-        CommandError(format!("`{directory}` is not in a git repo and has no revisions"))
-    })
 }

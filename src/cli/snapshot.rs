@@ -154,51 +154,37 @@ fn targets<'a>(
     if let Some(site) = sites.single() {
         return Ok(vec![SnapshotTarget::new(arguments, site)?]);
     }
-    let names = |sites: &[&str]| sites.join(", ");
     let option = [
         ("--context", arguments.context.is_some()),
         ("--to", arguments.to.is_some()),
         ("--rbac", arguments.rbac),
     ];
     if let Some((option, _)) = option.into_iter().find(|(_, is_given)| *is_given) {
-        let all: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
+        return Err(repo::one_base_cluster(&format!("{option} applies to"), sites));
+    }
+    let all = sites.all.iter().map(|site| SnapshotTarget::new(arguments, site));
+    let targets: Vec<SnapshotTarget<'_>> = all.collect::<Result<_, _>>()?;
+    let without = targets.iter().filter(|target| target.context.is_none());
+    let without: Vec<&str> = without.map(|target| target.site).collect();
+    if !without.is_empty() {
         return Err(CommandError(format!(
-            "{option} applies to one base cluster: choose its site with --site: {}",
-            names(&all)
+            "a snapshot covers one base cluster: choose its site with --site, or set `snapshot: {{context: NAME}}` in the \
+             sipgen.yaml of each site; missing in: {}",
+            without.join(", ")
         )));
     }
-    let targets: Vec<SnapshotTarget<'_>> = sites
-        .all
-        .iter()
-        .map(|site| SnapshotTarget::new(arguments, site))
-        .collect::<Result<_, _>>()?;
-    let without: Vec<&str> = targets
-        .iter()
-        .filter(|target| target.context.is_none())
-        .map(|target| target.site)
-        .collect();
-    if without.is_empty() {
-        let mut contexts: BTreeMap<&String, &str> = BTreeMap::new();
-        for target in &targets {
-            // A context in settings that all sites share belongs to no site.
-            if let Some(other) =
-                target.context.as_ref().and_then(|context| contexts.insert(context, target.site))
-            {
-                let message = format!(
-                    "duplicate `snapshot.context` of the sites `{other}` and `{}`, which are separate base clusters: \
-                     set it in the sipgen.yaml of each",
-                    target.site
-                );
-                return Err(CommandError(message));
-            }
+    let mut contexts: BTreeMap<&Option<String>, &str> = BTreeMap::new();
+    for target in &targets {
+        // A context in settings that all sites share belongs to no site.
+        if let Some(other) = contexts.insert(&target.context, target.site) {
+            return Err(CommandError(format!(
+                "duplicate `snapshot.context` of the sites `{other}` and `{}`, which are separate base clusters: \
+                 set it in the sipgen.yaml of each",
+                target.site
+            )));
         }
-        return Ok(targets);
     }
-    Err(CommandError(format!(
-        "a snapshot covers one base cluster: choose its site with --site, or set `snapshot: {{context: NAME}}` in the \
-         sipgen.yaml of each site; missing in: {}",
-        names(&without)
-    )))
+    Ok(targets)
 }
 
 /// Reads the hosts of a base cluster.
@@ -210,8 +196,8 @@ fn read(arguments: &Arguments, target: &SnapshotTarget<'_>) -> Result<Snapshot, 
         context: target.context.clone(),
         timeout,
     };
-    let client::SnapshotRead { snapshot, notes } =
-        client::read(&connection, &target.scope, &|step| progress.show_reading(step))?;
+    let show = |what, done, all| progress.show_count(&format!("reading {what}"), done, all);
+    let (snapshot, notes) = client::read(&connection, &target.scope, &show)?;
     progress.finish();
     for note in notes {
         say(format!("note: {note}\n"));
@@ -302,19 +288,17 @@ fn refuse_losses(
     after: &Snapshot,
     directory: &Utf8Path,
 ) -> Result<(), CommandError> {
-    if arguments.allow_removal {
-        return Ok(());
-    }
-    let why = "check the context, namespaces and selector; if the hosts are gone, run again with --allow-removal";
-    if after.hosts.is_empty() && before.hosts.is_empty() {
-        return Err(CommandError(format!(
-            "no BareMetalHost found in the cluster, nothing written: {why}"
-        )));
-    }
-    match snapshot::lost(before, after) {
-        Some(lost) => {
-            Err(CommandError(format!("`{directory}` would lose {lost}, nothing written: {why}")))
+    let problem = match after.hosts.is_empty() && before.hosts.is_empty() {
+        true => Some("no BareMetalHost found in the cluster".to_owned()),
+        false => {
+            snapshot::lost(before, after).map(|lost| format!("`{directory}` would lose {lost}"))
         }
+    };
+    match problem.filter(|_| !arguments.allow_removal) {
+        Some(problem) => Err(CommandError(format!(
+            "{problem}, nothing written: check the context, namespaces and selector; if the hosts are gone, run again \
+             with --allow-removal"
+        ))),
         None => Ok(()),
     }
 }

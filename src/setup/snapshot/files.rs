@@ -15,7 +15,7 @@ use crate::base::api::host;
 use crate::base::api::names::{HostKey, SecretKey};
 use crate::base::layout;
 use crate::base::tree::Tree;
-use crate::input::load::{Files, ReadError, objects};
+use crate::input::load::{EntryKind, Files, ReadError, objects};
 use crate::output::compare::OutputChanges;
 use crate::output::render::document_of;
 
@@ -53,20 +53,16 @@ pub fn changes(
             continue;
         };
         let is_wanted = tree.contains_key(relative.as_str());
-        if kind != crate::input::load::EntryKind::File {
-            if is_wanted {
-                return Err(SnapshotWriteError::Foreign(path));
-            }
-            continue;
-        }
-        if layout::is_leftover(&relative) {
+        let is_file = kind == EntryKind::File;
+        if is_file && layout::is_leftover(&relative) {
             leftovers.push(path);
             continue;
         }
-        let content = repo.read(&path)?;
+        let content = is_file.then(|| repo.read(&path)).transpose()?;
         // A machine crash may leave snapshot files empty.
-        let is_ours = layout::is_snapshot(&content) || is_wanted && content.is_empty();
-        if is_ours {
+        let is_ours =
+            |content: &Vec<u8>| layout::is_snapshot(content) || is_wanted && content.is_empty();
+        if let Some(content) = content.filter(is_ours) {
             before.insert(relative.into(), layout::text_of(&content));
         } else if is_wanted {
             return Err(SnapshotWriteError::Foreign(path));
@@ -156,9 +152,7 @@ fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
     let name = match split_by {
         None => key.namespace.to_string(),
         Some(label) => {
-            let value = host
-                .get("metadata")
-                .and_then(|metadata| metadata.get("labels")?.get(label)?.as_str());
+            let value = host["metadata"]["labels"][label].as_str();
             value.filter(|value| !value.is_empty()).unwrap_or(WITHOUT_LABEL).to_lowercase()
         }
     };

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::{GetParams, ListParams, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::super::{ObjectKey, Snapshot, firmware, keep, machines, network_data_secrets, reduced};
-use super::{ClientError, Connection, SnapshotProgress, SnapshotRead, SnapshotScope};
+use super::{ClientError, Connection, ShowProgress, SnapshotScope};
 use crate::base::api::host;
 use crate::base::api::ipam;
 use crate::base::api::names::{Namespace, SecretKey};
@@ -39,12 +40,17 @@ const RESTARTS: u32 = 5;
 /// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Reads the hosts of a cluster, with what belongs to them.
-pub(super) fn read(
+/// Reads the hosts of a cluster with their HardwareData and network data. Also returns notes about
+/// missing data that is not an error.
+///
+/// # Errors
+///
+/// Fails if the cluster cannot be reached, denies a request, or keeps failing.
+pub fn read(
     connection: &Connection,
     scope: &SnapshotScope,
-    progress: &dyn Fn(SnapshotProgress),
-) -> Result<SnapshotRead, ClientError> {
+    progress: &ShowProgress<'_>,
+) -> Result<(Snapshot, Vec<String>), ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ClientError::NoConnection(error.to_string()))?;
     runtime.block_on(async {
@@ -105,16 +111,8 @@ struct ApiServer {
 #[derive(Deserialize)]
 struct ListPage {
     #[serde(default)]
-    metadata: PageMetadata,
+    metadata: ListMeta,
     items: Vec<Value>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    next: Option<String>,
-    remaining_item_count: Option<u64>,
 }
 
 /// The reason why a request failed. It determines whether the request is retried.
@@ -132,8 +130,8 @@ impl ApiServer {
     async fn read(
         &self,
         scope: &SnapshotScope,
-        progress: &dyn Fn(SnapshotProgress),
-    ) -> Result<SnapshotRead, ClientError> {
+        progress: &ShowProgress<'_>,
+    ) -> Result<(Snapshot, Vec<String>), ClientError> {
         let (mut snapshot, mut notes) = (Snapshot::default(), Vec::new());
         let mut secrets: BTreeSet<SecretKey> = BTreeSet::new();
         let places: Vec<Option<&Namespace>> = match scope.namespaces.as_slice() {
@@ -148,9 +146,7 @@ impl ApiServer {
                 *place,
                 scope.selector.as_deref(),
                 |live| keep::host(live, &scope.assignment),
-                |done, all| {
-                    progress(SnapshotProgress::Hosts(read + done, all.map(|all| read + all)));
-                },
+                |done, all| progress("hosts", read + done, all.map(|all| read + all)),
             );
             let hosts = hosts
                 .await?
@@ -167,7 +163,7 @@ impl ApiServer {
         for place in &places {
             let kind = (host::API_VERSION, "hardwaredata", "HardwareData");
             let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
-                progress(SnapshotProgress::Hardware(read + done, all.map(|all| read + all)));
+                progress("HardwareData", read + done, all.map(|all| read + all));
             });
             // Metal3 releases before 2023 have no HardwareData, only the hardware in the hosts'
             // status.
@@ -205,7 +201,7 @@ impl ApiServer {
         }
         notes.extend(self.network_data(&mut snapshot, secrets, progress).await?);
         snapshot.finish();
-        Ok(SnapshotRead { snapshot, notes })
+        Ok((snapshot, notes))
     }
 
     /// Reads objects in the first version of each kind that the server has.
@@ -233,7 +229,7 @@ impl ApiServer {
         &self,
         snapshot: &mut Snapshot,
         secrets: BTreeSet<SecretKey>,
-        progress: &dyn Fn(SnapshotProgress),
+        progress: &ShowProgress<'_>,
     ) -> Result<Vec<String>, ClientError> {
         let all = secrets.len() as u64;
         let (mut secrets, mut running, mut done) = (secrets.into_iter(), JoinSet::new(), 0);
@@ -256,7 +252,7 @@ impl ApiServer {
                 reason: error.to_string(),
             })?;
             done += 1;
-            progress(SnapshotProgress::Secrets(done, all));
+            progress("Secrets", done, Some(all));
             if let Some(secret) = found?
                 && let Some(problem) = snapshot.add_network_data(key.clone(), &secret)
             {
@@ -307,11 +303,10 @@ impl ApiServer {
                 };
                 items.extend(page.items.iter().filter_map(&reduce));
                 let done = items.len() as u64;
-                progress(
-                    done,
-                    page.metadata.remaining_item_count.map(|left| done.saturating_add(left)),
-                );
-                let Some(next) = page.metadata.next.filter(|next| !next.is_empty()) else {
+                let left = page.metadata.remaining_item_count;
+                let left = left.and_then(|left| u64::try_from(left).ok());
+                progress(done, left.map(|left| done.saturating_add(left)));
+                let Some(next) = page.metadata.continue_.filter(|next| !next.is_empty()) else {
                     return Ok(Some(items));
                 };
                 // Otherwise a faulty server could make the list endless.

@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use super::Snapshot;
 use crate::base::api::names::Namespace;
 use crate::input::settings::assignment::AssignmentSettings;
+
+#[cfg(feature = "client")]
+pub use api_server::read;
 
 /// The connection to a cluster.
 #[derive(Debug, Clone)]
@@ -39,25 +41,9 @@ pub struct SnapshotScope {
     pub firmware: bool,
 }
 
-/// The progress of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnapshotProgress {
-    /// Number of hosts read, and the total if the server reports it.
-    Hosts(u64, Option<u64>),
-    /// Number of HardwareData read, and the total if the server reports it.
-    Hardware(u64, Option<u64>),
-    /// Number of Secrets with network data read, and the total.
-    Secrets(u64, u64),
-}
-
-/// A snapshot with notes for the user.
-#[derive(Debug)]
-pub struct SnapshotRead {
-    /// The snapshot.
-    pub snapshot: Snapshot,
-    /// Sentences about missing data that is not an error.
-    pub notes: Vec<String>,
-}
+/// A function that shows the progress of a run: what is read, how many of it, and the total if the
+/// server reports it.
+pub type ShowProgress<'a> = dyn Fn(&'static str, u64, Option<u64>) + 'a;
 
 /// The reason why a cluster could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -99,20 +85,6 @@ pub enum ClientError {
     },
 }
 
-/// Reads the hosts of a cluster with their HardwareData and network data.
-///
-/// # Errors
-///
-/// Fails if the cluster cannot be reached, denies a request, or keeps failing.
-#[cfg(feature = "client")]
-pub fn read(
-    connection: &Connection,
-    scope: &SnapshotScope,
-    progress: &dyn Fn(SnapshotProgress),
-) -> Result<SnapshotRead, ClientError> {
-    api_server::read(connection, scope, progress)
-}
-
 /// Fails, because this build has no client.
 ///
 /// # Errors
@@ -122,7 +94,7 @@ pub fn read(
 pub fn read(
     _: &Connection,
     _: &SnapshotScope,
-    _: &dyn Fn(SnapshotProgress),
-) -> Result<SnapshotRead, ClientError> {
+    _: &ShowProgress<'_>,
+) -> Result<(super::Snapshot, Vec<String>), ClientError> {
     Err(ClientError::NotBuilt)
 }
