@@ -72,10 +72,6 @@ impl SelectorLabel {
     fn new(key: &str, value: &str) -> Self {
         Self { key: key.to_owned(), value: value.to_owned() }
     }
-
-    fn matches(&self, host: &Host) -> bool {
-        host.labels.get(&self.key) == Some(&self.value)
-    }
 }
 
 impl Default for Fit {
@@ -268,25 +264,20 @@ fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2]
     let is_shared = |host: &&Host| control_plane.iter().any(|other| other.key == host.key);
     let lost = workers.iter().filter(|host| is_shared(host)).count();
     let left = workers.len() - lost.min(count);
+    let node_set = |label, count, hosts: &[&Host]| {
+        let interface = interface(hosts);
+        FittingNodeSet { label, count, interface, ports: None }
+    };
     [
-        FittingNodeSet {
-            label: for_control_plane,
-            count,
-            interface: interface(&control_plane),
-            ports: None,
-        },
-        FittingNodeSet {
-            label: for_workers,
-            count: left.min(WORKERS),
-            interface: interface(&workers),
-            ports: None,
-        },
+        node_set(for_control_plane, count, &control_plane),
+        node_set(for_workers, left.min(WORKERS), &workers),
     ]
 }
 
 /// Returns the hosts with a label.
 fn matching<'h>(hosts: &[&'h Host], label: Option<&SelectorLabel>) -> Vec<&'h Host> {
-    let matches = |host: &&Host| label.is_none_or(|label| label.matches(host));
+    let matches =
+        |host: &&Host| label.is_none_or(|label| host.labels.get(&label.key) == Some(&label.value));
     hosts.iter().copied().filter(matches).collect()
 }
 
