@@ -62,10 +62,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let mut scope = CapacityScope {
         clusters: arguments.clusters.iter().cloned().collect(),
-        others: Vec::new(),
         mix: arguments.mix.clone(),
-        summary_only: false,
-        racks: None,
+        ..CapacityScope::default()
     };
     let asks_for_clusters =
         !scope.clusters.is_empty() || !scope.mix.is_empty() || !arguments.cluster.is_empty();

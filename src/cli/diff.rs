@@ -94,10 +94,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         }
         None => SelectedFiles::on_disk(directory, &arguments.input, site)?,
     };
-    let base_files = base
-        .as_ref()
-        .map(|base| SelectedFiles::at_revision(Some(head.files.root()), base, None))
-        .transpose()?;
+    let at_base = |base: &String| SelectedFiles::at_revision(Some(head.files.root()), base, None);
+    let base_files = base.as_ref().map(at_base).transpose()?;
     let options = Options {
         keep_going: arguments.keep_going,
         allow_empty: arguments.allow_empty,

@@ -173,10 +173,9 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
                 if sites.single().is_none() {
                     print(report::site(&location.name));
                 }
-                explanation
-                    .cluster
-                    .iter()
-                    .for_each(|cluster| print(report::explain_cluster(cluster)));
+                if let Some(cluster) = &explanation.cluster {
+                    print(report::explain_cluster(cluster));
+                }
                 if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
                     print(report::explain_host(explanation));
                     print(report::explain_hardware(hardware));

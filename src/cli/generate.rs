@@ -191,7 +191,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         Vec::new()
     };
     // Findings quote the lines that were read, so they are formatted before the files change.
-    let mut formatted = FormattedFindings::new(arguments, &sites, &runs)?;
+    let mut formatted = formatted_findings(arguments, &sites, &runs)?;
     let mut summaries = None;
     if writes {
         progress.show_writing();
@@ -203,7 +203,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 written?;
                 summaries = Some(site_summaries);
             }
-            None => formatted = FormattedFindings::new(arguments, &sites, &runs)?,
+            None => formatted = formatted_findings(arguments, &sites, &runs)?,
         }
     }
     let summaries = summaries.unwrap_or_else(|| summaries_of(&runs, writes));
@@ -216,8 +216,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     if arguments.diff && may_change {
         print_lines(&report::diff(&changes));
     }
-    formatted.results.iter().for_each(print_document);
-    say(formatted.findings);
+    let (findings, results) = formatted;
+    results.iter().for_each(print_document);
+    say(findings);
     for ((site, _), summary) in runs.iter().zip(summaries) {
         if sites.single().is_none() {
             say(report::site(&site.name));
@@ -309,34 +310,22 @@ impl Arguments {
 
     /// Returns the command that writes what this run has checked.
     fn writing_command(&self) -> String {
-        let repo = self
-            .from
-            .repo
-            .as_ref()
-            .map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
-        let site = self.from.site.as_ref().map(|site| format!(" --site {}", in_shell(site)));
-        let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
-        let flags: String = [
+        let repo = self.from.repo.iter().map(|directory| ("--repo", directory.as_str()));
+        let site = self.from.site.iter().map(|site| ("--site", site.as_str()));
+        let inputs = self.from.input.iter().map(|input| ("--input", input.as_str()));
+        let values = repo.chain(site).chain(inputs);
+        let values = values.map(|(option, value)| format!(" {option} {}", in_shell(value)));
+        let only = self.only.iter().map(|cluster| format!(" --only {cluster}"));
+        let flags = [
             (" --from-index", self.from_index),
             (" --keep-going", self.keep_going),
             (" --rebalance", self.rebalance),
             (" --allow-empty", self.allow_empty),
-        ]
-        .into_iter()
-        .filter(|(_, is_given)| *is_given)
-        .map(|(flag, _)| flag)
-        .collect();
+        ];
+        let flags = flags.into_iter().filter(|(_, is_given)| *is_given);
         let drain = self.drain.map(|at_once| format!(" --drain={at_once}"));
-        let inputs = self.from.input.iter().map(|input| match input.as_str() {
-            "-" => " --input -".to_owned(),
-            file => format!(" --input {}", in_shell(file)),
-        });
-        let [repo, site] = [repo, site].map(Option::unwrap_or_default);
-        format!(
-            "sipgen generate{repo}{site}{}{only}{flags}{}",
-            inputs.collect::<String>(),
-            drain.unwrap_or_default()
-        )
+        let options = values.chain(only).chain(flags.map(|(flag, _)| flag.to_owned())).chain(drain);
+        format!("sipgen generate{}", options.collect::<String>())
     }
 }
 
@@ -395,34 +384,30 @@ fn summaries_of(runs: &Runs<'_>, written: bool) -> Vec<ReportText> {
     runs.par_iter().map(summarize).collect()
 }
 
-/// Formatted findings.
-struct FormattedFindings {
-    findings: ReportText,
-    /// Machine format, if one is requested.
-    results: Option<ReportDocument>,
-}
-
-impl FormattedFindings {
-    fn new(arguments: &Arguments, sites: &Sites, runs: &Runs<'_>) -> Result<Self, CommandError> {
-        let (found, _) = repo::findings(sites, runs);
-        let findings = report::findings(&found, &sites.repo);
-        if arguments.format == GenerateFormat::Text {
-            return Ok(Self { findings, results: None });
-        }
-        let remedy = arguments.remedy(runs, sites.repo.root());
-        let stale: Vec<Finding> = runs
-            .iter()
-            .filter(|_| arguments.check)
-            .flat_map(|(_, run)| report::stale(run, &remedy))
-            .collect();
-        let results =
-            CiResults::new(&found, &stale, &sites.repo, &repo::place_in_git(sites.repo.root())?);
-        let results = match arguments.format {
-            GenerateFormat::Text => None,
-            GenerateFormat::Github => Some(report::github(&results)),
-            GenerateFormat::Gitlab => Some(report::gitlab(&results)?),
-            GenerateFormat::Sarif => Some(report::sarif(&results)?),
-        };
-        Ok(Self { findings, results })
+/// Formats the findings for people, and in the machine format, if one is requested.
+fn formatted_findings(
+    arguments: &Arguments,
+    sites: &Sites,
+    runs: &Runs<'_>,
+) -> Result<(ReportText, Option<ReportDocument>), CommandError> {
+    let (found, _) = repo::findings(sites, runs);
+    let findings = report::findings(&found, &sites.repo);
+    if arguments.format == GenerateFormat::Text {
+        return Ok((findings, None));
     }
+    let remedy = arguments.remedy(runs, sites.repo.root());
+    let stale: Vec<Finding> = runs
+        .iter()
+        .filter(|_| arguments.check)
+        .flat_map(|(_, run)| report::stale(run, &remedy))
+        .collect();
+    let results =
+        CiResults::new(&found, &stale, &sites.repo, &repo::place_in_git(sites.repo.root())?);
+    let results = match arguments.format {
+        GenerateFormat::Text => None,
+        GenerateFormat::Github => Some(report::github(&results)),
+        GenerateFormat::Gitlab => Some(report::gitlab(&results)?),
+        GenerateFormat::Sarif => Some(report::sarif(&results)?),
+    };
+    Ok((findings, results))
 }

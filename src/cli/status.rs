@@ -68,15 +68,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let capacity = capacity(generated, &scope)?;
         overviews.push((*site, overview, capacity));
     }
+    let views: Vec<_> =
+        overviews.iter().map(|(_, overview, _)| focus(arguments, overview)).collect();
+    // A site without the requested cluster or rack is skipped.
+    if views.iter().all(Result::is_err) {
+        views.into_iter().next().transpose()?;
+        return Ok(CommandResult::No);
+    }
     match arguments.format {
         AnswerFormat::Text => {
-            let views: Vec<_> =
-                overviews.iter().map(|(_, overview, _)| focus(arguments, overview)).collect();
-            // A site without the requested cluster or rack is skipped.
-            if views.iter().all(Result::is_err) {
-                views.into_iter().next().transpose()?;
-                return Ok(CommandResult::No);
-            }
             for ((site, overview, capacity), focus) in overviews.iter().zip(views) {
                 let Ok(focus) = focus else { continue };
                 if sites.single().is_none() {
@@ -90,11 +90,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             }
         }
         AnswerFormat::Json => {
-            overviews
-                .iter()
-                .map(|(_, overview, _)| focus(arguments, overview))
-                .reduce(Result::or)
-                .transpose()?;
             let all = overviews
                 .iter()
                 .map(|(site, overview, capacity)| (*site, StatusReport::new(overview, capacity)));

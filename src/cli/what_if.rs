@@ -1,7 +1,5 @@
 //! `sipgen what-if`: the consequences of changes that no file has.
 
-use std::collections::BTreeMap;
-
 use camino::Utf8PathBuf;
 use sipgen::ask::what_if::what_if;
 use sipgen::base::api::names::{ClusterKey, Namespace, is_label_key, is_label_value};
@@ -96,7 +94,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let site = arguments.site.as_deref();
     let (lock, sites) = repo::lock_to_read(&SelectedFiles::on_disk(directory, &[], site)?)?;
     let location = repo::only(&sites)?;
-    let hypothesis = hypothesis(arguments);
+    let hypothesis = Hypothesis {
+        gone: arguments.without.clone(),
+        unassigned: arguments.unassign.clone(),
+        removed: arguments.remove.iter().cloned().collect(),
+        scaled: arguments.scale.clone(),
+        bought: arguments.add.map(|count| BoughtHosts {
+            count: count.into(),
+            labels: arguments.labels.iter().cloned().collect(),
+            spread: arguments.spread.clone(),
+            namespace: arguments.namespace.clone(),
+        }),
+    };
     let additions = repo::streams("--cluster", &arguments.cluster)?;
     let after = location.files.clone().with_additions(additions);
     let progress = Progress::start();
@@ -128,21 +137,6 @@ impl Arguments {
             && self.cluster.is_empty()
             && self.scale.is_empty()
             && self.remove.is_empty()
-    }
-}
-
-fn hypothesis(arguments: &Arguments) -> Hypothesis {
-    Hypothesis {
-        gone: arguments.without.clone(),
-        unassigned: arguments.unassign.clone(),
-        removed: arguments.remove.iter().cloned().collect(),
-        scaled: arguments.scale.clone(),
-        bought: arguments.add.map(|count| BoughtHosts {
-            count: count.into(),
-            labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
-            spread: arguments.spread.clone(),
-            namespace: arguments.namespace.clone(),
-        }),
     }
 }
 
