@@ -237,9 +237,9 @@ fn absolute_path<'v>(value: &'v Value, field: &str) -> Option<(Vec<RouteStep>, &
             let mut items = items.iter().enumerate();
             items.find_map(|(index, item)| below(index.into(), item, field))
         }
-        Value::Mapping(fields) => fields
-            .iter()
-            .find_map(|(key, value)| below(key.as_str()?.into(), value, key.as_str()?)),
+        Value::Mapping(fields) => {
+            fields.iter().find_map(|(key, value)| below(key.as_str()?.into(), value, key.as_str()?))
+        }
         _ => None,
     }
 }
