@@ -769,3 +769,98 @@ fn cluster_generators_are_decided_by_secrets_of_the_repo() {
     let selector = "selector: {matchLabels: {env: stage}}";
     assert_eq!(run(selector, label, "server: '{{server}}'", &base, by_server), [Code::SetAside]);
 }
+
+#[test]
+fn a_source_of_flux_without_submodules_lacks_their_hosts() {
+    let source = |spec: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n\
+             metadata: {{name: flux-system, namespace: flux-system}}\nspec: {{url: {URL}{spec}}}\n"
+        )
+    };
+    let modules =
+        "[submodule \"hosts\"]\n\tpath = inventory\n\turl = https://git.example.com/hosts.git\n";
+    let run = |modules: &str, spec: &str| {
+        site("gitops: flux\n", &[(".gitmodules", modules), ("flux/source.yaml", &source(spec))])
+    };
+    for spec in ["", ", recurseSubmodules: false"] {
+        assert!(
+            help(only(&run(modules, spec), Code::OutputNotInSource))
+                .contains("recurseSubmodules: true")
+        );
+    }
+    assert_eq!(codes(&run(modules, ", recurseSubmodules: true")), []);
+    assert_eq!(codes(&run(&modules.replace("= inventory", "= other"), "")), []);
+}
+
+#[test]
+fn the_source_of_a_flux_instance_is_the_one_of_the_settings() {
+    let instance = |sync: &str| {
+        format!(
+            "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\n\
+             metadata: {{name: flux, namespace: flux-system}}\n\
+             spec: {{sync: {{{sync}, url: x, ref: y, path: clusters}}}}\n"
+        )
+    };
+    for (sync, reference) in [
+        ("kind: OCIRepository", "{kind: OCIRepository, name: flux-system}"),
+        ("kind: GitRepository, name: fleet", "{kind: GitRepository, name: fleet}"),
+    ] {
+        let files = [("flux/instance.yaml", &*instance(sync))];
+        let generated = site("gitops: flux\n", &files);
+        assert!(
+            help(only(&generated, Code::AgentCannotApply))
+                .ends_with(&format!("sourceRef: {reference}"))
+        );
+        let settings = format!("gitops: flux\nflux: {{sourceRef: {reference}}}\n");
+        assert_eq!(codes(&site(&settings, &files)), []);
+    }
+    assert_eq!(
+        codes(&site("gitops: flux\n", &[("flux/instance.yaml", &instance("kind: GitRepository"))])),
+        []
+    );
+}
+
+#[test]
+fn argo_cd_builds_what_has_a_kustomization_and_refuses_absolute_paths() {
+    let chart = ("inventory/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n");
+    let object = application("path: inventory");
+    only(&site(&argocd(""), &[("a/a.yaml", &object), chart]), Code::RenderedUnlabelled);
+
+    let object = application("path: /overlays/hosts/declared/inventory");
+    let generated = site(&argocd(""), &[("a/a.yaml", &object)]);
+    assert_eq!(codes(&generated), []);
+    let mut files = generated.tree.keys().map(|file| file.to_string());
+    assert!(
+        files.any(|file| file.starts_with("agents/argocd/hosts")),
+        "{:?}",
+        generated.tree.keys()
+    );
+}
+
+#[test]
+fn an_application_set_matches_files_as_git_does() {
+    let set = |files: &str, path: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: hosts, namespace: argocd}}\nspec:\n  \
+             generators: [{{git: {{repoURL: {URL}, revision: HEAD, files: [{{path: '{files}'}}]}}}}]\n  template:\n    \
+             metadata: {{name: '{{{{path.basename}}}}'}}\n    spec:\n      \
+             destination: {{server: https://kubernetes.default.svc}}\n      \
+             source: {{repoURL: {URL}, path: '{path}'}}\n"
+        )
+    };
+    let more = [("inventory/config.yaml", "a: b\n"), ("other/config.yaml", "a: b\n")];
+    let run = |files: &str, path: &str| {
+        site(&argocd(""), &[&[("a/a.yaml", &*set(files, path))], &more[..]].concat())
+    };
+    // A wildcard matches a slash.
+    let one = run("inv*config.yaml", "{{path}}");
+    assert!(help(only(&one, Code::RenderedUnlabelled)).starts_with("write `path: "));
+    // A fixed path in place of the parameter would be that of both Applications.
+    let several = run("*config.yaml", "{{path}}");
+    assert!(
+        help(only(&several, Code::RenderedUnlabelled)).starts_with("a template makes the path")
+    );
+    let twice = run("*config.yaml", "overlays/hosts/declared/inventory");
+    assert!(codes(&twice).contains(&Code::RenderedByTwo), "{:?}", twice.findings);
+}

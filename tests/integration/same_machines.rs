@@ -405,3 +405,82 @@ fn a_host_that_metal3_detached_is_not_free_whatever_its_annotations() {
     repo.want("metal/one", 2);
     assert_says(&repo.refused(), &["with `operationalStatus: detached` (metal/n1)"]);
 }
+
+#[test]
+fn a_host_that_metal3_cannot_register_is_taken_last() {
+    let mut hosts = vec![
+        declared("a1", "00:00:5e:00:53:01", "https://203.0.113.1/redfish/v1/Systems/1"),
+        declared("a2", "00:00:5e:00:53:02", "redfish://bmc_4.example.com/x"),
+        declared("a3", "00:00:5e:00:53:03", ""),
+        host("a4", ""),
+        declared("b1", "00:00:5e:00:53:05", "redfish://203.0.113.5/x"),
+    ];
+    let repo = repo_of(&hosts);
+    repo.want("metal/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/b1"]);
+
+    // It is better than none: a snapshot may show it tomorrow.
+    hosts.pop();
+    let repo = repo_of(&hosts);
+    repo.want("metal/one", 4);
+    repo.generate(&[]).expect(0);
+}
+
+#[test]
+fn machines_are_known_by_every_source_of_their_cards() {
+    let details = |name: &str, mac: &str| {
+        let annotations = "  annotations:\n    inspect.metal3.io: disabled\n    inspect.metal3.io/hardwaredetails: \
+                           '{\"systemVendor\":{\"serialNumber\":\"S1\"},\"nics\":[]}'\n";
+        host(name, annotations) + &format!("  bootMACAddress: \"{mac}\"\n")
+    };
+    let same_serial = [
+        details("n1", "00:00:5e:00:53:01"),
+        details("n2", "00:00:5e:00:53:01").replace("53:01", "53:02"),
+    ];
+    let repo = repo_of(&same_serial);
+    repo.want("metal/one", 1);
+    assert_says(&repo.generate(&[]).expect(0).stderr, &["2 hosts share the serial number `S1`"]);
+
+    // The live object of n1 has the boot MAC address that the manifest of n2 has.
+    let repo = repo_of(&[
+        declared("n1", "00:00:5e:00:53:01", "redfish://203.0.113.1/x"),
+        declared("n2", "00:00:5e:00:53:02", "redfish://203.0.113.2/x"),
+    ]);
+    let live = live_host("n1", "  uid: uid-n1\n") + "  bootMACAddress: \"00:00:5e:00:53:02\"\n";
+    repo.write("snapshot/hosts.yaml", &live);
+    repo.want("metal/one", 2);
+    assert_says(&repo.refused(), &["2 hosts share the MAC address `00:00:5e:00:53:02`"]);
+}
+
+#[test]
+fn a_copy_that_nothing_applies_does_not_take_the_machine() {
+    let repo = repo_of(&[declared("z1", "00:00:5e:00:53:01", "redfish://203.0.113.1/x")]);
+    repo.write(
+        "examples/host.yaml",
+        &declared("a1", "00:00:5e:00:53:01", "redfish://203.0.113.1/x"),
+    );
+    repo.want("metal/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/z1"]);
+}
+
+#[test]
+fn names_and_references_that_the_webhook_refuses_are_told() {
+    let good = declared("n1", "00:00:5e:00:53:01", "redfish://203.0.113.1/x");
+    let elsewhere =
+        |namespace: &str| format!("{good}  networkData: {{name: data, namespace: {namespace}}}\n");
+    let named = |name: &str| good.replace("name: n1", &format!("name: {name}"));
+    for (host, says) in [
+        (named("4c4c4544-0044-4a10-8052-b4c04f365731"), Some("has a UUID as the name")),
+        (named("4c4c454400444a108052b4c04f365731"), Some("has a UUID as the name")),
+        (named("4c4c4544-0044-4a10-8052-b4c04f36573"), None),
+        (elsewhere("other"), Some("has network data in another namespace")),
+        (elsewhere("metal"), None),
+    ] {
+        let repo = repo_of(&[host]);
+        let told = run(&mut repo.sipgen(&["validate"])).stdout;
+        assert_eq!(told.contains("SIP0353"), says.is_some(), "{told}");
+        assert!(told.contains(says.unwrap_or_default()), "{told}");
+    }
+}

@@ -25,6 +25,8 @@ pub(crate) struct AppliedDirectory {
     pub(crate) directory: Utf8PathBuf,
     /// Set if the object exists only while the directory does.
     pub(super) is_generated: bool,
+    /// Set if the same template makes other directories.
+    pub(super) is_one_of_several: bool,
     /// Path to the repo from the directory that it names, if that is above the repo.
     pub(super) above: Utf8PathBuf,
     /// Way of reading the directory if it is not a kustomization.

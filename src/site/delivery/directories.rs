@@ -83,7 +83,12 @@ pub(super) fn directories(
                     let is_same = later.exclusion.is_some() || later_name == name;
                     is_same && later.directory == kept.directory && later.place == kept.place
                 });
-                applied.extend(made.into_iter().map(|(_, applied)| applied));
+                let is_one_of_several =
+                    made.windows(2).any(|two| two[0].1.directory != two[1].1.directory);
+                let several = made.into_iter();
+                applied.extend(
+                    several.map(|(_, applied)| AppliedDirectory { is_one_of_several, ..applied }),
+                );
             }
             AgentObjectContent::Source(_)
             | AgentObjectContent::Cluster(_)
@@ -160,6 +165,7 @@ fn by_flux(
         changes: Some(Box::new(changes(&directory))),
         directory,
         is_generated: false,
+        is_one_of_several: false,
         above,
         plain: PlainDirectory::Autodetect,
         explicit: None,
@@ -320,6 +326,7 @@ fn by_argocd(
                 }),
                 directory,
                 is_generated: route.len() > 1,
+                is_one_of_several: false,
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,

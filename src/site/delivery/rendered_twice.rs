@@ -276,7 +276,7 @@ impl ReachedContent<'_> {
         let path = prefix.join(&overlay);
         let path = if *agent == GitopsAgent::Flux { format!("./{path}") } else { path.to_string() };
         // Each path that a template makes would become the same one.
-        let is_of_template = self.applied.is_generated;
+        let is_of_template = self.applied.is_one_of_several;
         let help = if root.directory == *directory && !is_of_template {
             let moved = self.moved_components(&overlay);
             format!("write `path: {path}` there: it is the same with the labels{moved}")
