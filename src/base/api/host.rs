@@ -201,11 +201,11 @@ pub struct BareMetalHostSpec {
     #[serde(rename = "bootMACAddress")]
     pub boot_mac_address: Option<String>,
     /// The Secret with the host's network data; its namespace defaults to the host's.
-    pub network_data: Option<ReferencedObject>,
+    pub network_data: Option<NamespacedReference>,
     /// The Secret with the network data for inspection. sipgen reads it if `networkData` is absent.
     pub preprovisioning_network_data_name: Option<String>,
-    /// The object that uses the host, usually a Metal3Machine; set when a Machine claims the host.
-    pub consumer_ref: Option<ReferencedObject>,
+    /// The object that uses the host; set when a Machine claims the host.
+    pub consumer_ref: Option<Consumer>,
     /// Set if the host was provisioned by something other than Metal3.
     pub externally_provisioned: Option<bool>,
     /// The image that Metal3 installs.
@@ -217,13 +217,6 @@ pub struct BareMetalHostSpec {
     /// The power state: a boolean, or a text that the API server refuses.
     pub online: Option<Value>,
 }
-
-/// The fields of a host that name a Secret.
-pub const SECRET_FIELDS: [&[&str]; 3] = [
-    &["spec", "bmc", "credentialsName"],
-    &["spec", "networkData", "name"],
-    &["spec", "preprovisioningNetworkDataName"],
-];
 
 /// An operating system image.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -251,7 +244,16 @@ impl BareMetalHostSpec {
         let method = self.custom_deploy.as_ref().and_then(|deploy| deploy.method.as_deref());
         method.is_some_and(|method| !method.is_empty())
     }
+}
 
+/// The fields of a host that name a Secret.
+pub const SECRET_FIELDS: [&[&str]; 3] = [
+    &["spec", "bmc", "credentialsName"],
+    &["spec", "networkData", "name"],
+    &["spec", "preprovisioningNetworkDataName"],
+];
+
+impl BareMetalHostSpec {
     /// Returns the Secrets that the spec references, each with the route of its field.
     pub fn references(&self) -> impl Iterator<Item = (&'static [&'static str], &str)> {
         let bmc = self.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
@@ -289,14 +291,23 @@ pub fn has_user(address: &str) -> bool {
     without_user(address) != address
 }
 
-/// A reference to another object.
+/// A reference to an object by name.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct ReferencedObject {
-    /// The object's kind, if the field allows several.
-    pub kind: Option<String>,
-    /// The object's namespace; that of a Secret defaults to the namespace of the referring object.
-    pub namespace: Option<String>,
+pub struct NamespacedReference {
     /// The object's name.
+    pub name: Option<String>,
+    /// The object's namespace; defaults to the namespace of the referring object.
+    pub namespace: Option<String>,
+}
+
+/// The object that uses a host.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Consumer {
+    /// The kind, usually `Metal3Machine`.
+    pub kind: Option<String>,
+    /// The namespace.
+    pub namespace: Option<String>,
+    /// The name.
     pub name: Option<String>,
 }
 

@@ -190,7 +190,7 @@ pub(crate) fn read_text(text: &str) -> Result<NetworkData, NetworkDataError> {
 
 /// Returns the route of the field that names a host's network data, or should name it.
 pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'static str] {
-    let named = |reference: &host::ReferencedObject| non_empty(&reference.name).is_some();
+    let named = |reference: &host::NamespacedReference| non_empty(&reference.name).is_some();
     match spec {
         Some(spec)
             if !spec.network_data.as_ref().is_some_and(named)
