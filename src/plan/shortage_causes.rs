@@ -10,6 +10,7 @@ use super::eligibility::{self, Availability, Needs};
 use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
+use super::topology::occurrences;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::topology_spread::shared_key;
 use crate::input::settings::quotas::Quota;
@@ -123,24 +124,23 @@ impl ShortageCauses {
         let keys = demand.needs.topology_keys.iter().enumerate();
         let keys = keys.filter(|_| limits.is_limited);
         let topology = keys.map(|(at, key)| ((*key).to_owned(), matching.domains(at, gone)));
-        let is_other = |host: &usize| !demand.kept.contains(host) && !gone.contains(host);
-        let all = matching.groups.values().flatten();
-        let mut causes = Self {
-            matching: all.filter(|host| is_other(host)).count(),
-            refused: RefusedCounts::default(),
-            topology: topology.collect(),
-        };
+        let excepted: BTreeSet<usize> = demand.kept.union(gone).copied().collect();
         // A further host helps in the right domain only.
-        if shared_key(demand.needs.spread).is_none() {
-            causes.refused = matching.refused(demand, hosts, is_other, limits);
-        }
-        causes
+        let refused = match shared_key(demand.needs.spread).is_some() {
+            true => RefusedCounts::default(),
+            false => matching.refused(demand, hosts, &excepted, limits),
+        };
+        let excepted = matching.by_group(&excepted).into_values().sum::<usize>();
+        let others = matching.group_of.len() - excepted;
+        Self { matching: others, refused, topology: topology.collect() }
     }
 }
 
 /// The hosts that match requirements, whoever has them and whatever their condition.
 pub(super) struct MatchingHosts<'h> {
-    groups: HashMap<RefusedGroup<'h>, Vec<usize>>,
+    groups: Vec<(RefusedGroup<'h>, Vec<usize>)>,
+    /// The group of each host.
+    group_of: HashMap<usize, usize>,
     /// Domains of the hosts that are not refused.
     usable_domains: HashSet<(usize, &'h str)>,
 }
@@ -168,7 +168,7 @@ pub(super) struct RefusedCounts {
 impl<'h> MatchingHosts<'h> {
     /// Finds the hosts, and all rules that refuse each.
     pub(super) fn new(hosts: &'h [Host], availability: &[Availability], needs: &Needs<'_>) -> Self {
-        let mut matching = Self { groups: HashMap::new(), usable_domains: HashSet::new() };
+        let (mut groups, mut usable_domains) = (HashMap::new(), HashSet::new());
         for (index, host) in hosts.iter().enumerate() {
             let mut objections = eligibility::objections(index, host, needs).peekable();
             if objections.peek().is_some_and(|refusal| refusal.is_unasked(needs)) {
@@ -190,20 +190,30 @@ impl<'h> MatchingHosts<'h> {
             let keys = needs.topology_keys.iter();
             let domains: Vec<Option<&str>> = keys.map(|key| host.domain(key)).collect();
             if rules.is_empty() {
-                matching.usable_domains.extend(numbered(&domains));
+                usable_domains.extend(numbered(&domains));
             }
             let group = RefusedGroup { only, rules, domains };
-            matching.groups.entry(group).or_default().push(index);
+            groups.entry(group).or_insert_with(Vec::new).push(index);
         }
-        matching
+        let groups: Vec<(RefusedGroup<'_>, Vec<usize>)> = groups.into_iter().collect();
+        let group_of = groups.iter().enumerate();
+        let group_of =
+            group_of.flat_map(|(at, (_, hosts))| hosts.iter().map(move |host| (*host, at)));
+        Self { group_of: group_of.collect(), groups, usable_domains }
+    }
+
+    /// Counts hosts by their groups.
+    fn by_group(&self, hosts: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
+        occurrences(hosts.iter().filter_map(|host| self.group_of.get(host).copied()))
     }
 
     /// Returns the number of domains of a topology key, given by its index, in which the hosts are, one
     /// for each host without the label. Hosts that are gone do not count.
     fn domains(&self, key: usize, gone: &BTreeSet<usize>) -> usize {
+        let gone = self.by_group(gone);
         let (mut domains, mut unlabelled) = (HashSet::new(), 0);
-        for (group, hosts) in &self.groups {
-            let hosts = hosts.iter().filter(|host| !gone.contains(host)).count();
+        for (at, (group, hosts)) in self.groups.iter().enumerate() {
+            let hosts = hosts.len() - gone.get(&at).copied().unwrap_or_default();
             match group.domains[key] {
                 Some(domain) if hosts > 0 => drop(domains.insert(domain)),
                 Some(_) => {}
@@ -230,38 +240,47 @@ impl<'h> MatchingHosts<'h> {
         })
     }
 
-    /// Counts the other hosts that would help a node set if rules did not refuse them.
+    /// Counts the hosts that would help a node set if rules did not refuse them, except some.
     fn refused(
         &self,
         demand: &NodeSetDemand<'_>,
         hosts: &[Host],
-        is_other: impl Fn(&usize) -> bool,
+        excepted: &BTreeSet<usize>,
         limits: &DemandLimits,
     ) -> RefusedCounts {
+        let quotas = &limits.full_quotas;
         // A host that a full quota counts does not help, unless the quota is raised.
         let is_over_quota = |host: &&usize| {
-            let mut quotas = limits.full_quotas.iter();
-            quotas.any(|quota| quota.counts(&hosts[**host].labels))
+            quotas.iter().any(|quota| quota.counts(&hosts[**host].labels))
+                && !excepted.contains(host)
         };
-        let (mut by_one, mut by_several) = (BTreeMap::new(), BTreeMap::new());
-        for (RefusedGroup { only, rules, domains }, members) in &self.groups {
+        let excepted_by_group = self.by_group(excepted);
+        let mut counts: BTreeMap<(&[String], bool, bool), usize> = BTreeMap::new();
+        for (at, (RefusedGroup { only, rules, domains }, members)) in self.groups.iter().enumerate()
+        {
             let is_own = only.as_ref() == Some(&demand.cluster.key);
-            let rules = if is_own { &rules[1..] } else { rules };
+            let rules = &rules[usize::from(is_own)..];
             if rules.is_empty() {
                 continue;
             }
-            let others = members.iter().filter(|host| is_other(host));
-            let over_quota = others.clone().filter(is_over_quota).count();
-            let within_quotas = others.count() - over_quota;
-            let mut all = rules.join(" and ");
             let is_closed = self.is_closed(demand, limits, domains);
-            if is_closed {
-                all.push_str(" and in a topology domain of another host");
-            }
-            *by_several.entry(format!("{all} and over a quota")).or_default() += over_quota;
-            let is_by_one = rules.len() == 1 && !is_closed;
+            let over_quota = match quotas.is_empty() {
+                true => 0,
+                false => members.iter().filter(is_over_quota).count(),
+            };
+            let excepted = excepted_by_group.get(&at).copied().unwrap_or_default();
+            *counts.entry((rules, is_closed, true)).or_default() += over_quota;
+            *counts.entry((rules, is_closed, false)).or_default() +=
+                members.len() - excepted - over_quota;
+        }
+        let (mut by_one, mut by_several) = (BTreeMap::new(), BTreeMap::new());
+        for ((rules, is_closed, is_over_quota), hosts) in counts {
+            let is_by_one = rules.len() == 1 && !is_closed && !is_over_quota;
             let counts = if is_by_one { &mut by_one } else { &mut by_several };
-            *counts.entry(all).or_default() += within_quotas;
+            let closed = is_closed.then_some("in a topology domain of another host");
+            let over_quota = is_over_quota.then_some("over a quota");
+            let all = rules.iter().map(String::as_str).chain(closed).chain(over_quota);
+            *counts.entry(all.collect::<Vec<_>>().join(" and ")).or_default() += hosts;
         }
         let sorted = |counts: BTreeMap<String, usize>| {
             let counts = counts.into_iter().filter(|(_, hosts)| *hosts > 0);
