@@ -16,6 +16,7 @@ use crate::input::load::Files;
 use crate::input::settings::Settings;
 use crate::output::compare::{Change, OutputChanges};
 use crate::review::effects::{Review, StateBefore};
+use crate::site::Site;
 
 /// Difference between two states of a repo.
 #[derive(Debug, Default)]
@@ -126,24 +127,8 @@ pub fn between(
             ));
         }
         difference.stale = pending.files.len();
-        let (old, new) = (&earlier.settings.output, &later.site.settings.output);
-        let clusters: BTreeSet<ClusterKey> =
-            before.keys().filter_map(|path| layout::cluster_of(path)).collect();
-        let moved_from = (old != new && !before.is_empty()).then_some(old.as_path());
-        let known_before = StateBefore {
-            clusters: &clusters,
-            inventory: Some(&earlier.inventory),
-            output: moved_from,
-        };
-        let mut changes = OutputChanges::between(&before, &after, new);
-        take_idle(&mut changes);
-        let mut review = Review::between(&changes, &known_before, &after, &later.site);
-        if let Some(old) = moved_from {
-            changes = OutputChanges::between(&before, &Tree::new(), old);
-            changes.files.extend(OutputChanges::between(&Tree::new(), &after, new).files);
-            review.totals.count_files(&changes);
-        }
-        let brought = brought(ungenerated, &after, old);
+        let (changes, mut review) = reviewed(&before, &earlier, &after, &later.site);
+        let brought = brought(ungenerated, &after, &earlier.settings.output);
         if !brought.files.is_empty() {
             let brought = Review::new(&brought, &earlier_tree, &earlier);
             review.bring_along(&brought);
@@ -166,23 +151,31 @@ pub(crate) fn supposed(
     head: &Files,
     later: GeneratedSite,
 ) -> Result<Difference, Error> {
+    let after = later.changes.is_some().then(|| later.output(head)).transpose()?;
+    let known = after.map(|after| reviewed(&before, &earlier.site, &after, &later.site));
+    Ok(Difference { known, findings: later.findings, ..Difference::default() })
+}
+
+/// Compares the output of an earlier state with that of a later one.
+fn reviewed(before: &Tree, earlier: &Site, after: &Tree, later: &Site) -> (OutputChanges, Review) {
+    let (old, new) = (&earlier.settings.output, &later.settings.output);
     let clusters: BTreeSet<ClusterKey> =
         before.keys().filter_map(|path| layout::cluster_of(path)).collect();
-    let known = if later.changes.is_some() {
-        let after = later.output(head)?;
-        let mut changes = OutputChanges::between(&before, &after, &later.site.settings.output);
-        take_idle(&mut changes);
-        let before = StateBefore {
-            clusters: &clusters,
-            inventory: Some(&earlier.site.inventory),
-            output: None,
-        };
-        let review = Review::between(&changes, &before, &after, &later.site);
-        Some((changes, review))
-    } else {
-        None
+    let moved_from = (old != new && !before.is_empty()).then_some(old.as_path());
+    let known_before = StateBefore {
+        clusters: &clusters,
+        inventory: Some(&earlier.inventory),
+        output: moved_from,
     };
-    Ok(Difference { known, findings: later.findings, ..Difference::default() })
+    let mut changes = OutputChanges::between(before, after, new);
+    take_idle(&mut changes);
+    let mut review = Review::between(&changes, &known_before, after, later);
+    if let Some(old) = moved_from {
+        changes = OutputChanges::between(before, &Tree::new(), old);
+        changes.files.extend(OutputChanges::between(&Tree::new(), after, new).files);
+        review.totals.count_files(&changes);
+    }
+    (changes, review)
 }
 
 /// Replaces unreadable settings of the base. Only the output directory is known, from `head`.
