@@ -134,7 +134,8 @@ pub fn what_if(
     let options = Options { hypothesis: hypothesis.clone(), ..options };
     let later = generate(&after, &options, progress)?;
 
-    let (now, then) = (Overview::from_generated(&earlier), Overview::from_generated(&later));
+    let [now, then] =
+        [&earlier, &later].map(|run| Overview::from_generated(run, run.site.rack_label.clone()));
     let clusters = impacts(&now, &then, &earlier, &gone);
     let is_served = !later.findings.iter().any(Finding::is_error)
         && clusters.iter().flat_map(|impact| &impact.node_sets).all(|set| set.then >= set.wanted);
@@ -154,12 +155,7 @@ fn impacts(
     earlier: &GeneratedSite,
     gone: &BTreeSet<HostKey>,
 ) -> Vec<ClusterImpact> {
-    let mut lost: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
-    for host in now.hosts.iter().filter(|host| gone.contains(&host.key)) {
-        if let Some(cluster) = host.cluster() {
-            lost.entry(cluster).or_default().push(host);
-        }
-    }
+    let lost = by_cluster(now.hosts.iter().filter(|host| gone.contains(&host.key)));
     let before: BTreeMap<&ClusterKey, &ClusterOverview> =
         now.clusters.iter().map(|cluster| (&cluster.key, cluster)).collect();
     let impact = |cluster: &ClusterOverview| {
@@ -197,6 +193,17 @@ fn impacts(
         .collect()
 }
 
+/// Groups hosts by the clusters that have them.
+pub(crate) fn by_cluster<'o>(
+    hosts: impl Iterator<Item = &'o HostOverview>,
+) -> BTreeMap<&'o ClusterKey, Vec<&'o HostOverview>> {
+    let mut clusters: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
+    for (cluster, host) in hosts.filter_map(|host| Some((host.cluster()?, host))) {
+        clusters.entry(cluster).or_default().push(host);
+    }
+    clusters
+}
+
 /// Returns the control plane of a cluster without its lost hosts; `None` if it loses none.
 pub(crate) fn quorum(
     cluster: &ClusterOverview,
@@ -224,28 +231,25 @@ pub(crate) fn quorum(
     (lost > 0).then_some(Quorum { members, left: members - lost, needed: members / 2 + 1 })
 }
 
-/// Selector with hardware, namespace and interfaces.
-type SpareKey = ((String, String), Option<String>, Vec<String>);
-
 fn spare(now: &Overview, then: &Overview) -> Vec<SpareChange> {
-    let numbers = |overview: &Overview| -> BTreeMap<SpareKey, usize> {
-        let entries = overview.spare.iter().filter(|spare| spare.asked.is_none());
-        let number = entries.map(|spare| {
-            let namespace = spare.namespace.as_ref().map(ToString::to_string);
-            let selected = (spare.selector.clone(), spare.hardware.clone());
-            ((selected, namespace, spare.interfaces.clone()), spare.free)
-        });
-        number.collect()
-    };
-    let (before, after) = (numbers(now), numbers(then));
-    let keys: BTreeSet<&SpareKey> = before.keys().chain(after.keys()).collect();
-    let change = |key: &SpareKey| SpareChange {
-        selector: key.0.0.clone(),
-        hardware: key.0.1.clone(),
-        namespace: key.1.clone(),
-        interfaces: key.2.clone(),
-        before: before.get(key).copied().unwrap_or_default(),
-        after: after.get(key).copied().unwrap_or_default(),
-    };
-    keys.into_iter().map(change).collect()
+    let mut changes = BTreeMap::new();
+    for (overview, is_before) in [(now, true), (then, false)] {
+        for spare in overview.spare.iter().filter(|spare| spare.asked.is_none()) {
+            let key = (&spare.selector, &spare.hardware, &spare.namespace, &spare.interfaces);
+            let change = changes.entry(key).or_insert_with(|| SpareChange {
+                selector: spare.selector.clone(),
+                hardware: spare.hardware.clone(),
+                namespace: spare.namespace.as_ref().map(ToString::to_string),
+                interfaces: spare.interfaces.clone(),
+                before: 0,
+                after: 0,
+            });
+            if is_before {
+                change.before = spare.free;
+            } else {
+                change.after = spare.free;
+            }
+        }
+    }
+    changes.into_values().collect()
 }

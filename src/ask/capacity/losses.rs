@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::{LackingNodeSet, Loss, LostMembers};
-use crate::ask::overview::{ClusterOverview, HostOverview, Overview, Rack};
-use crate::ask::what_if::quorum;
+use crate::ask::overview::{ClusterOverview, Overview, Rack};
+use crate::ask::what_if::{by_cluster, quorum};
 use crate::base::api::names::ClusterKey;
 use crate::generate::GeneratedSite;
 use crate::plan::ask::{PlanHypothesis, PlannedSite};
@@ -21,12 +21,7 @@ pub(super) fn losses(
         overview.clusters.iter().map(|cluster| (&cluster.key, cluster)).collect();
     let loss = |rack: &Rack| {
         let gone: BTreeSet<usize> = rack.hosts.iter().copied().collect();
-        let mut lost: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
-        for host in rack.hosts.iter().map(|index| &overview.hosts[*index]) {
-            if let Some(cluster) = host.cluster() {
-                lost.entry(cluster).or_default().push(host);
-            }
-        }
+        let lost = by_cluster(rack.hosts.iter().map(|index| &overview.hosts[*index]));
         let control_planes = lost.iter().filter_map(|(key, hosts)| {
             Some(LostMembers {
                 cluster: (*key).clone(),

@@ -27,13 +27,13 @@ pub struct HostOverview {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_back_by: Option<ClusterKey>,
     /// True if this run assigns or releases it.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub changes: bool,
     /// True if it has an error, assigned or not.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// True if it is being deleted, assigned or not.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deleting: bool,
     /// Reason why no cluster can claim it, completing the sentence "the host …".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,10 +112,4 @@ pub(super) fn overviews(
 /// Returns whether the assignment is new in this run.
 fn is_new(how: Option<AssignmentMethod>) -> bool {
     matches!(how, Some(AssignmentMethod::Added | AssignmentMethod::Adopted))
-}
-
-// serde's `skip_serializing_if` passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_false(value: &bool) -> bool {
-    !value
 }

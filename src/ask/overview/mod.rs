@@ -68,12 +68,7 @@ impl Overview {
             Some(label) => Some(racks::checked(&generated.site, label)?),
             None => generated.site.rack_label.clone(),
         };
-        Ok(Self::by_racks(generated, by))
-    }
-
-    /// Creates the overview of a run, with the most used topology key as rack label.
-    pub(crate) fn from_generated(generated: &GeneratedSite) -> Self {
-        Self::by_racks(generated, generated.site.rack_label.clone())
+        Ok(Self::from_generated(generated, by))
     }
 
     /// Adds the kinds of hardware.
@@ -83,7 +78,8 @@ impl Overview {
         self
     }
 
-    fn by_racks(generated: &GeneratedSite, by: Option<String>) -> Self {
+    /// Creates the overview of a run with a rack label, if there is one.
+    pub(crate) fn from_generated(generated: &GeneratedSite, by: Option<String>) -> Self {
         let GeneratedSite { site, plan, findings, .. } = generated;
         let hosts =
             hosts::overviews(site, plan, &host_state::host_standings(site, plan), by.as_deref());
