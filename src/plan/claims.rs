@@ -39,11 +39,11 @@ pub(super) fn foreign_claims<'a>(
         let was_held = |cluster: &ClusterKey| {
             held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster))
         };
-        let is_of_earlier_run = match claim {
-            Claim::Cluster(cluster, _) => site.clusters.contains_key(cluster) && was_held(cluster),
-            // Labels without a namespace may be those of a removed cluster.
-            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => false,
-        };
+        // Labels without a namespace may be those of a removed cluster.
+        let is_of_earlier_run = matches!(
+            claim,
+            Claim::Cluster(cluster, _) if site.clusters.contains_key(cluster) && was_held(cluster)
+        );
         // Labels in the manifest were written by its author. Only those in the snapshot may be a
         // run's.
         origin != &host.origin && (is_of_agent || is_of_earlier_run)
@@ -81,13 +81,11 @@ pub(super) fn adopter<'a>(
     }
     let mut named = Vec::new();
     for (claim, origin) in &host.assignment.claims {
-        match claim {
-            Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
+        let Claim::Cluster(cluster, part) = claim else {
             // The host has an owner, but the labels do not say which cluster.
-            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => {
-                return Ok(None);
-            }
-        }
+            return Ok(None);
+        };
+        named.push((cluster, part, origin));
     }
     let Some((cluster, part, origin)) = named.pop() else {
         return Ok(None);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::refusal::Refusal;
-use crate::base::api::assignment::{Claim, LegacyClaim, NamedClaim};
+use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::plan::claims::foreign_claims;
 use crate::site::Site;
@@ -77,25 +77,18 @@ impl Availability {
             }
         }
         for claim in claims {
-            match (claim, &only) {
-                (
-                    Claim::Named(NamedClaim { labels, .. })
-                    | Claim::Older(LegacyClaim { labels, .. })
-                    | Claim::Unclear(labels),
-                    _,
-                ) => {
-                    return Availability::Refused(Refusal::Claimed(labels.clone()));
+            let (cluster, labels) = match claim {
+                Claim::Cluster(cluster, part) => (Some(cluster), format!("of {cluster}, {part}")),
+                other => (None, other.unclear().unwrap_or_default().to_owned()),
+            };
+            match (cluster, &only) {
+                (Some(cluster), Some((other, _))) if cluster == other => {}
+                (Some(cluster), None) => {
+                    only = Some((cluster.clone(), Refusal::Claimed(labels)));
                 }
-                (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
-                (Claim::Cluster(cluster, part), None) => {
-                    only =
-                        Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {part}"))));
-                }
-                (Claim::Cluster(cluster, part), Some(_)) => {
-                    // Two clusters have claims, so neither may take it.
-                    return Availability::Refused(Refusal::Claimed(format!(
-                        "of {cluster}, {part}"
-                    )));
+                // If two clusters have claims, neither may take it.
+                (Some(_), Some(_)) | (None, _) => {
+                    return Availability::Refused(Refusal::Claimed(labels));
                 }
             }
         }
