@@ -9,7 +9,7 @@ use super::eligibility::{self, Availability, Refusal};
 use super::host_state::{self, HostOwner};
 use super::machine_users::MachineUsers;
 use super::machines::{self, HostFacts, MachineRequirements, in_order};
-use super::placement::{AssignmentMethod, PlacedHost};
+use super::placement::AssignmentMethod;
 use super::shortage::Shortage;
 use super::skew::MatchingDomains;
 use super::{Plan, topology};
@@ -115,29 +115,21 @@ pub struct NodeSetRefusal {
 pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExplanation> {
     let request = site.clusters.get(key)?;
     let cluster = request.cluster.as_ref();
-    let hosts: Vec<(&Part, &HostKey, AssignmentMethod)> = match plan.clusters.get(key) {
-        Some(placement) => {
-            let placed =
-                placement.iter().flat_map(|(part, hosts)| hosts.iter().map(move |it| (part, it)));
-            let host = |placed: &PlacedHost| &site.inventory.hosts[placed.host].key;
-            placed.map(|(part, placed)| (part, host(placed), placed.how)).collect()
-        }
-        // The cluster is frozen and keeps the hosts of the previous output.
-        None => {
-            let held = site.state.held.iter();
-            let held = held.flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
-            held.filter(|(_, held)| held.cluster == *key)
-                .map(|(host, held)| (&held.part, host, AssignmentMethod::Stays))
-                .collect()
-        }
-    };
+    let assigned = host_state::assignments(site, plan);
+    let own = assigned.iter().filter(|(_, owner)| owner.cluster == *key);
+    // In inventory order.
+    let own: BTreeMap<usize, &HostOwner> = own.map(|(host, owner)| (*host, owner)).collect();
     let mut node_sets = Vec::new();
     let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
-    let parts: BTreeSet<&Part> = asked.chain(hosts.iter().map(|(part, ..)| *part)).collect();
+    let parts: BTreeSet<&Part> = asked.chain(own.values().map(|owner| &owner.part)).collect();
     for part in in_order(parts) {
         let node_set = cluster.and_then(|cluster| cluster.node_set(part));
-        let own = hosts.iter().filter(|(own, ..)| *own == part);
-        let hosts = own.map(|(_, host, how)| described(site, host, *how, part, node_set)).collect();
+        let hosts = own.iter().filter(|(_, owner)| owner.part == *part);
+        let hosts = hosts.map(|(host, owner)| {
+            // A frozen cluster keeps the hosts of the previous output.
+            let how = owner.how.unwrap_or(AssignmentMethod::Stays);
+            described(&site.inventory.hosts[*host], how, part, node_set)
+        });
         let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
         let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
         let wanted = node_set.map_or(0, |node_set| node_set.wanted());
@@ -147,7 +139,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
             worker_too,
             wanted,
             asked,
-            hosts,
+            hosts: hosts.collect(),
             shortage,
         });
     }
@@ -165,27 +157,21 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
 }
 
 fn described(
-    site: &Site,
-    key: &HostKey,
+    host: &Host,
     how: AssignmentMethod,
     part: &Part,
     node_set: Option<&NodeSet>,
 ) -> AssignedHost {
-    let host = site.inventory.host(key);
     let keys: Vec<&str> =
         node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
-    let domains = host.into_iter().flat_map(|host| topology::domains(host, &keys));
-    let machine = host.filter(|_| part.node.is_some());
-    let why = || match host {
-        Some(host) => machines::why(host, how, node_set),
-        None => "is no longer in the inventory".to_owned(),
-    };
+    let domains = topology::domains(host, &keys).into_iter();
+    let is_machine = part.node.is_some();
     AssignedHost {
-        host: key.clone(),
+        host: host.key.clone(),
         how,
         domains: domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        machine: machine.map(|host| HostFacts::for_host(host, node_set)),
-        why: part.node.is_some().then(why),
+        machine: is_machine.then(|| HostFacts::for_host(host, node_set)),
+        why: is_machine.then(|| machines::why(host, how, node_set)),
     }
 }
 
