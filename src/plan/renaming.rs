@@ -70,20 +70,16 @@ pub(super) fn inherit<'a>(
         BipartiteMatching { fits, is_preferred: has_same_role, heirs: vec![None; gone.len()] };
     pairs.find_all(heirs.len());
 
-    let inherited: Vec<(usize, usize)> = pairs
-        .heirs
-        .iter()
-        .enumerate()
-        .filter_map(|(gone_one, heir)| Some((gone_one, (*heir)?)))
-        .collect();
-    for (gone_one, heir) in &inherited {
-        let (part, assignment) = gone[*gone_one];
+    let mut is_inherited = false;
+    for ((part, assignment), heir) in gone.iter().zip(pairs.heirs) {
+        let Some(heir) = heir else { continue };
         if let Some(part_assignments) = assignments.get_mut(part) {
             part_assignments.retain(|other| other.host != assignment.host);
         }
-        assignments.entry(heirs[*heir].0).or_default().push(assignment);
+        assignments.entry(heirs[heir].0).or_default().push(*assignment);
+        is_inherited = true;
     }
-    !inherited.is_empty()
+    is_inherited
 }
 
 /// A maximum bipartite matching of heirs and things.
