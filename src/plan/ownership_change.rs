@@ -20,6 +20,9 @@ pub(super) const STAY_DECLARED: &str = "restore its manifest, or list it in the 
      The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete \
      the BareMetalHost and remove it from the snapshot";
 
+/// Completes the sentence "the host …" for a host that is no longer declared.
+const NO_LONGER_DECLARED: &str = "was declared by this repo, but no kustomization renders it now";
+
 /// The help for a host that an agent applies in full from elsewhere.
 const ONE_RENDERER: &str = "one object must render the host: have its manifest in this repo, in a kustomization, and \
                             nowhere else; or take the host out of the snapshot, and it is let go";
@@ -37,14 +40,34 @@ pub(super) fn changed(
         let is_two = host.is_declared() && !was_declared;
         return is_two.then(|| left_as_observed(host, held, site)).flatten();
     }
-    match host.evidence {
-        Evidence::Applied { .. } => None,
-        Evidence::Live if was_declared => Some(no_longer_declared(host, held)),
-        Evidence::Live => applied_in_full(host, &held.cluster, &held.origin),
-        Evidence::Reached { root } => Some(no_longer_applied(host, held, root, site)),
-        Evidence::Loose if was_declared => Some(no_longer_declared(host, held)),
-        Evidence::Loose => Some(no_longer_live(host, held)),
-    }
+    Some(match host.evidence {
+        Evidence::Applied { .. } => return None,
+        Evidence::Live if !was_declared => {
+            return applied_in_full(host, &held.cluster, &held.origin);
+        }
+        // A snapshot showed it when it was assigned.
+        Evidence::Loose if !was_declared => {
+            let what = "was live in a snapshot, but what describes it now has no `uid` and no provisioning state";
+            weakened(host, held, what, "what is left of it").help(
+                "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: \
+                 observed}` in sipgen.yaml",
+            )
+        }
+        Evidence::Live | Evidence::Loose => {
+            weakened(host, held, NO_LONGER_DECLARED, "what is left of it").help(STAY_DECLARED)
+        }
+        Evidence::Reached { root } => {
+            let root = site.root(root);
+            let what = format!(
+                "was applied by an agent, but no agent's object of this site applies {} now",
+                root.file
+            );
+            weakened(host, held, &what, "its manifest").help(format!(
+                "let an object apply its overlay again; if one outside of this repo does, {}",
+                sources::include(&site.settings, &root.directory, &[&host.origin.file])
+            ))
+        }
+    })
 }
 
 /// Reports an unassigned host that is no longer declared while the output still patches labels off
@@ -52,15 +75,9 @@ pub(super) fn changed(
 pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
     let changed = !host.is_declared() && site.state.unlabelled.contains(&host.key);
     changed.then(|| {
-        Finding::new(
-            Code::NoLongerDeclared,
-            format!(
-                "host {} was declared by this repo, but no kustomization renders it now",
-                host.key
-            ),
-        )
-        .at(host.origin.name())
-        .help(STAY_DECLARED)
+        Finding::new(Code::NoLongerDeclared, format!("host {} {NO_LONGER_DECLARED}", host.key))
+            .at(host.origin.name())
+            .help(STAY_DECLARED)
     })
 }
 
@@ -119,34 +136,6 @@ fn weakened(host: &Host, held: &RecordedAssignment, what: &str, left: &str) -> F
         .at(held.origin.name())
         .see(host.origin.name(), left)
         .for_cluster(&held.cluster)
-}
-
-fn no_longer_declared(host: &Host, held: &RecordedAssignment) -> Finding {
-    let what = "was declared by this repo, but no kustomization renders it now";
-    weakened(host, held, what, "what is left of it").help(STAY_DECLARED)
-}
-
-/// Reports a host whose build no agent's object applies any more.
-fn no_longer_applied(host: &Host, held: &RecordedAssignment, root: usize, site: &Site) -> Finding {
-    let root = site.root(root);
-    let what = format!(
-        "was applied by an agent, but no agent's object of this site applies {} now",
-        root.file
-    );
-    weakened(host, held, &what, "its manifest").help(format!(
-        "let an object apply its overlay again; if one outside of this repo does, {}",
-        sources::include(&site.settings, &root.directory, &[&host.origin.file])
-    ))
-}
-
-/// Reports a host that a snapshot showed when it was assigned, and of which only a manifest is left.
-fn no_longer_live(host: &Host, held: &RecordedAssignment) -> Finding {
-    let what =
-        "was live in a snapshot, but what describes it now has no `uid` and no provisioning state";
-    weakened(host, held, what, "what is left of it").help(
-        "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: observed}` in \
-         sipgen.yaml",
-    )
 }
 
 /// Reports a host that is now declared while a frozen cluster still has it as an observed host.
