@@ -1,12 +1,13 @@
 //! Quotas: how many hosts the clusters of a namespace have and may still get.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::Plan;
 use super::demand::NodeSetDemand;
+use super::topology::occurrences;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::base::finding::{Code, Finding};
 use crate::base::text::counted;
@@ -61,7 +62,6 @@ pub(super) struct QuotaUses<'a> {
     site: &'a Site,
     /// In the order of the settings.
     all: Vec<QuotaUse>,
-    by_namespace: HashMap<&'a Namespace, Vec<usize>>,
 }
 
 impl<'a> QuotaUses<'a> {
@@ -70,34 +70,23 @@ impl<'a> QuotaUses<'a> {
         site: &'a Site,
         assigned: impl Iterator<Item = (usize, &'a ClusterKey)>,
     ) -> Self {
-        let mut by_namespace: HashMap<&Namespace, Vec<usize>> = HashMap::new();
-        for (index, quota) in site.settings.quotas.iter().enumerate() {
-            let namespace_quotas = by_namespace.entry(&quota.namespace).or_default();
-            namespace_quotas.push(index);
-        }
-        let mut used_by = vec![BTreeMap::new(); site.settings.quotas.len()];
-        for (host, cluster) in assigned {
-            let labels = &site.inventory.hosts[host].labels;
-            for index in by_namespace.get(&cluster.namespace).into_iter().flatten() {
-                if site.settings.quotas[*index].counts(labels) {
-                    *used_by[*index].entry(cluster).or_default() += 1;
-                }
-            }
-        }
-        let quotas = site.settings.quotas.iter().zip(used_by).map(
-            |(quota, used_by): (_, BTreeMap<&ClusterKey, usize>)| QuotaUse {
-                quota: quota.clone(),
-                used_by: used_by.into_iter().map(|(key, hosts)| (key.clone(), hosts)).collect(),
-            },
-        );
-        Self { site, all: quotas.collect(), by_namespace }
+        let assigned: Vec<(usize, &ClusterKey)> = assigned.collect();
+        let used = |quota: &Quota| {
+            let counted = assigned.iter().filter(|(host, cluster)| {
+                cluster.namespace == quota.namespace
+                    && quota.counts(&site.inventory.hosts[*host].labels)
+            });
+            let used_by = occurrences(counted.map(|(_, cluster)| *cluster)).into_iter();
+            let used_by = used_by.map(|(cluster, hosts)| (cluster.clone(), hosts));
+            QuotaUse { quota: quota.clone(), used_by: used_by.collect() }
+        };
+        Self { site, all: site.settings.quotas.iter().map(used).collect() }
     }
 
     /// Returns the number of further hosts of any kind that quotas leave to a namespace; `None` if they
     /// do not limit it.
     pub(super) fn left(&self, namespace: &Namespace) -> Option<usize> {
-        let quotas = self.by_namespace.get(namespace).into_iter().flatten();
-        let quotas = quotas.map(|index| &self.all[*index]);
+        let quotas = self.all.iter().filter(|quota| quota.quota.namespace == *namespace);
         quotas.filter(|quota| quota.quota.labels.is_empty()).map(QuotaUse::left).min()
     }
 
@@ -117,13 +106,8 @@ impl<'a> QuotaUses<'a> {
             *wanted.entry(&demand.cluster.key.namespace).or_default() +=
                 demand.missing + demand.replaceable.len();
         }
-        let wanted_by_quota = wanted.iter().flat_map(|(namespace, wanted)| {
-            let quotas = self.by_namespace.get(*namespace).into_iter().flatten();
-            quotas.map(|quota| (*quota, *wanted))
-        });
-        let wanted_by_quota: BTreeMap<usize, usize> = wanted_by_quota.collect();
-        let binding = wanted_by_quota.into_iter().filter_map(|(index, wanted)| {
-            let quota = &self.all[index];
+        let binding = self.all.iter().filter_map(|quota| {
+            let wanted = *wanted.get(&quota.quota.namespace)?;
             let mut used_by = quota.used_by.clone();
             for (host, cluster) in gone.clone() {
                 let is_counted = cluster.namespace == quota.quota.namespace
