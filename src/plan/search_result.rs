@@ -63,23 +63,30 @@ pub(super) struct CutCount {
     pub(super) closed: Vec<usize>,
 }
 
-/// Demands that cannot be served together, even if only these domains kept hosts apart and only these
-/// quotas counted.
+/// Demands that cannot be served together even if only these domains keep hosts apart, and only
+/// these quotas and topology spread constraints count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ConflictCore {
+    pub(super) demands: Vec<usize>,
+    /// Topology domains by the numbers of `crossing::candidates`.
+    pub(super) limits: Vec<usize>,
+    pub(super) quotas: Vec<usize>,
+    /// Demands whose topology spread constraints count.
+    pub(super) constrained: Vec<usize>,
+    /// True if each demand, domain and quota is proven necessary.
+    pub(super) is_minimal: bool,
+}
+
+/// A conflict, with its hosts.
 #[derive(Debug, Clone)]
 pub(super) struct DemandConflict {
-    pub(super) demands: Vec<usize>,
-    /// Quotas that suffice for the conflict.
-    pub(super) quotas: Vec<usize>,
-    /// Demands whose topology spread constraints suffice for the conflict.
-    pub(super) constrained: Vec<usize>,
+    pub(super) core: ConflictCore,
     /// Values of topology keys.
     pub(super) domains: BTreeMap<String, BTreeSet<String>>,
     /// Number of hosts that the demands can use.
     pub(super) hosts: usize,
     /// Number of those that are in none of the domains.
     pub(super) outside: usize,
-    /// True if every demand, domain and quota is proven necessary.
-    pub(super) is_minimal: bool,
     /// True if there are too few hosts even without the quotas.
     pub(super) has_no_more_hosts: bool,
 }
@@ -129,7 +136,8 @@ impl ShortDemand {
         let mut why = self.why.clone();
         match &mut why {
             ShortageProof::Crossing(conflict) => {
-                let demands = conflict.demands.iter_mut().chain(&mut conflict.constrained);
+                let core = &mut conflict.core;
+                let demands = core.demands.iter_mut().chain(&mut core.constrained);
                 demands.for_each(|demand| *demand = translated(*demand));
             }
             ShortageProof::Counted(count) => {

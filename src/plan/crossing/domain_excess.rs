@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::matching::FlowDemand;
-use super::super::search_result::{HostBounds, ShortDemand, ShortageProof};
+use super::super::search_result::{ConflictCore, HostBounds, ShortDemand, ShortageProof};
 use super::CrossingSearch;
 use super::candidates::Limit;
-use super::minimal_conflict::ConflictCore;
 
 impl CrossingSearch<'_, '_> {
     /// Returns equal demands for single domains, of which there are too few: a domain has room for a

@@ -29,13 +29,14 @@ use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
 use super::matching::MatchingProblem;
 use super::search_result::{
-    DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof, replace_each,
+    ConflictCore, DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof,
+    replace_each,
 };
 use crate::site::inventory::Host;
 use candidates::{Candidates, Limit};
 use integer_program::{Question, SolverAnswer, SolverBudget};
 use local_search::LocalSearch;
-use minimal_conflict::{ConflictCore, Relaxed};
+use minimal_conflict::Relaxed;
 use relaxations::Relaxations;
 
 /// Maximum number of steps of `integer_program` for a plan; about 5,000,000 take 1 s.
@@ -274,22 +275,6 @@ impl CrossingSearch<'_, '_> {
         by_count
     }
 
-    fn core(&mut self, cluster: &[usize], relaxed: Relaxed) -> ConflictCore {
-        let Self { instance, placing, accepted, budget, .. } = self;
-        // Demands that are served last are removed first.
-        let last_first: Vec<usize> =
-            cluster.iter().rev().chain(accepted.iter().rev()).copied().collect();
-        let (problem, candidates) = (&instance.problem, placing.candidates);
-        minimal_conflict::core(problem, candidates, &last_first, relaxed, budget)
-    }
-
-    /// Returns how many hosts each demand of a cluster can have besides the accepted ones.
-    fn most(&mut self, cluster: &[usize], relaxed: Relaxed) -> Vec<HostBounds> {
-        let Self { instance, placing, accepted, budget, .. } = self;
-        let (problem, candidates) = (&instance.problem, placing.candidates);
-        minimal_conflict::most(problem, candidates, accepted, cluster, relaxed, budget)
-    }
-
     fn refusal_by(&mut self, core: ConflictCore, cluster: &[usize]) -> Vec<ShortDemand> {
         let found = self.most(cluster, Relaxed::Nothing);
         let problem = &self.instance.problem;
@@ -430,11 +415,8 @@ impl CrossingSearch<'_, '_> {
         DemandConflict {
             hosts: count(&mut usable.iter()),
             outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
-            demands: core.demands,
-            quotas: core.quotas,
-            constrained: core.constrained,
+            core,
             domains,
-            is_minimal: core.is_minimal,
             has_no_more_hosts: false,
         }
     }

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::search_result::{HostBounds, ShortDemand, ShortageProof};
+use super::super::search_result::{ConflictCore, HostBounds, ShortDemand, ShortageProof};
 use super::CrossingSearch;
-use super::minimal_conflict::ConflictCore;
 
 /// A quota that a cluster would exceed.
 pub(super) struct QuotaExcess {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::demand::NodeSetDemand;
 use super::eligibility::Refusal;
 use super::quotas::QuotaUse;
-use super::search_result::{HostBounds, ShortageProof};
+use super::search_result::{DemandConflict, HostBounds, ShortageProof};
 use super::shortage_causes::ShortageCauses;
 use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
@@ -133,34 +133,28 @@ impl ShortageReason {
                 rivals: competing(&count.demands),
                 can_be_had: count.can_be_had,
             },
-            ShortageProof::Crossing(conflict) => {
-                let constrained = conflict.constrained.iter().map(|index| &demands[open[*index]]);
+            ShortageProof::Crossing(DemandConflict {
+                core,
+                domains,
+                hosts,
+                outside,
+                has_no_more_hosts,
+            }) => {
+                let constrained = core.constrained.iter().map(|index| &demands[open[*index]]);
+                let quotas = core.quotas.iter().map(|quota| quotas[*quota].to_string());
                 ShortageReason::Crossing(NodeSetConflict {
-                    node_sets: competing(&conflict.demands),
-                    domains: conflict.domains,
-                    quotas: conflict
-                        .quotas
-                        .iter()
-                        .map(|quota| quotas[*quota].to_string())
-                        .collect(),
+                    node_sets: competing(&core.demands),
+                    domains,
+                    quotas: quotas.collect(),
                     skews: constrained.flat_map(described_spreads).collect(),
-                    usable: conflict.hosts,
-                    outside: conflict.outside,
-                    is_minimal: conflict.is_minimal,
-                    has_no_more_hosts: conflict.has_no_more_hosts,
+                    usable: hosts,
+                    outside,
+                    is_minimal: core.is_minimal,
+                    has_no_more_hosts,
                 })
             }
             ShortageProof::Constrained(proof) => ShortageReason::Constrained(proof),
             ShortageProof::Undecided => ShortageReason::Undecided,
-        }
-    }
-
-    fn rivals(&self) -> &[CompetingNodeSet] {
-        match self {
-            ShortageReason::Counted { rivals, .. } => rivals,
-            ShortageReason::Crossing(_)
-            | ShortageReason::Constrained(_)
-            | ShortageReason::Undecided => &[],
         }
     }
 }

@@ -47,34 +47,23 @@ impl Shortage {
         match &self.reason {
             ShortageReason::Counted { rivals, can_be_had } => self.count(hosts, rivals, *can_be_had),
             ShortageReason::Crossing(conflict) => conflict.constraint(),
-            ShortageReason::Constrained(DomainProof {
-                key,
-                max_skew: None,
-                decisive,
-                can_be_had,
-                ..
-            }) => match decisive {
-                Some((domain, _)) => format!(
-                    "`sameDomain` wants all hosts in one domain of {key}, and {domain} can have {can_be_had} at most"
-                ),
-                None => format!("no host that it may have is in a domain of {key}"),
-            },
-            ShortageReason::Constrained(DomainProof {
-                key,
-                max_skew: Some(max_skew),
-                decisive: emptiest,
-                can_be_had,
-                ..
-            }) => {
-                let emptiest = match emptiest {
-                    Some((domain, hosts)) => {
-                        format!("{domain} can have {}", counted(*hosts, "host"))
+            ShortageReason::Constrained(proof) => {
+                let DomainProof { key, max_skew, decisive, can_be_had, .. } = proof;
+                match (max_skew, decisive) {
+                    (None, Some((domain, _))) => format!(
+                        "`sameDomain` wants all hosts in one domain of {key}, and {domain} can have {can_be_had} at most"
+                    ),
+                    (None, None) => format!("no host that it may have is in a domain of {key}"),
+                    (Some(max_skew), emptiest) => {
+                        let emptiest = emptiest.as_ref().map_or_else(
+                            || "there are fewer domains than `minDomains`".to_owned(),
+                            |(domain, hosts)| format!("{domain} can have {}", counted(*hosts, "host")),
+                        );
+                        format!(
+                            "`maxSkew: {max_skew}` over {key} admits {can_be_had} in all, because {emptiest}"
+                        )
                     }
-                    None => "there are fewer domains than `minDomains`".to_owned(),
-                };
-                format!(
-                    "`maxSkew: {max_skew}` over {key} admits {can_be_had} in all, because {emptiest}"
-                )
+                }
             }
             ShortageReason::Undecided => {
                 "the search for hosts that are apart by all topologyKeys at once ended at its limit of steps".to_owned()
@@ -177,12 +166,13 @@ impl Shortage {
             };
             lines.push(format!("{matching}, in {key_domains} of {key} ({named}){used}"));
         }
-        if self.reason.rivals().len() > 1 {
-            let rivals = some_of(self.reason.rivals().iter(), RIVALS_SHOWN);
-            lines.push(format!("competing node sets, with the hosts that they miss: {rivals}"));
-        }
-        if let ShortageReason::Crossing(conflict) = &self.reason {
-            lines.extend(conflict.proof(self.max_per_domain));
+        match &self.reason {
+            ShortageReason::Counted { rivals, .. } if rivals.len() > 1 => {
+                let rivals = some_of(rivals.iter(), RIVALS_SHOWN);
+                lines.push(format!("competing node sets, with the hosts that they miss: {rivals}"));
+            }
+            ShortageReason::Crossing(conflict) => lines.extend(conflict.proof(self.max_per_domain)),
+            _ => {}
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
