@@ -75,42 +75,21 @@ pub(super) fn sets(
 ) -> FittingSets {
     let per_set: usize = mix.iter().map(|(_, copies)| copies).sum();
     let copies = |count: usize| copied(site, mix).take(count * per_set);
-    let first = copies(1).map(|(copy, _)| copy);
-    let most = first.flat_map(|copy| {
-        let node_sets = copy.node_sets.iter();
-        let fit = node_sets.filter_map(|(part, node_set)| {
-            let hosts = planned.spare(&copy, part, node_set);
-            hosts.checked_div(node_set.wanted())
-        });
-        fit.min()
-    });
-    let most = most.min().unwrap_or_default();
-    // There may be far more hosts than copies that fit, so copies are made when they are tried.
-    let mut further = copied(site, mix);
-    let (mut copies, mut originals): (Vec<Cluster>, Vec<&ClusterKey>) = (Vec::new(), Vec::new());
-    let mut fits = |count: usize| {
-        let missing = (count * per_set).saturating_sub(copies.len());
-        for (copy, original) in further.by_ref().take(missing) {
-            copies.push(copy);
-            originals.push(original);
-        }
-        let hypothesis =
-            PlanHypothesis { more: &copies[..count * per_set], ..PlanHypothesis::default() };
+    let fits = |count: usize| {
+        let copies: Vec<Cluster> = copies(count).map(|(copy, _)| copy).collect();
+        let hypothesis = PlanHypothesis { more: &copies, ..PlanHypothesis::default() };
         planned.is_served(&hypothesis) == HypothesisVerdict::Served
     };
+    // There may be far more hosts than copies that fit, so few copies are tried first.
     let mut high = 1;
-    while high <= most && fits(high) {
+    while fits(high) {
         high *= 2;
     }
     let low = high / 2;
-    let left = (high - 1).min(most) - low;
-    let fit = low + largest(left, |count| fits(low + count));
-    // Makes the copies of one set more.
-    fits(fit + 1);
-    let one_more = planned.lacking_more(&PlanHypothesis {
-        more: &copies[..(fit + 1) * per_set],
-        ..PlanHypothesis::default()
-    });
+    let fit = low + largest(high - 1 - low, |count| fits(low + count));
+    let (copies, originals): (Vec<Cluster>, Vec<&ClusterKey>) = copies(fit + 1).unzip();
+    let hypothesis = PlanHypothesis { more: &copies, ..PlanHypothesis::default() };
+    let one_more = planned.lacking_more(&hypothesis);
     let original = |key: &ClusterKey| {
         let at = copies.iter().position(|copy| copy.key == *key)?;
         Some(originals[at])

@@ -31,9 +31,7 @@ pub(super) fn growths(
         let (mut fit, mut lacking) = (0, today.clone());
         lacking.retain(|lacking| lacking.cluster == cluster.key);
         if !is_short {
-            let spare = planned.spare(cluster, part, node_set);
-            let more = spare.min(planned.places(cluster, part, node_set));
-            fit = largest(planned.surplus(cluster, part, node_set) + more, is_served);
+            fit = largest(planned.most_growth(cluster, part, node_set), is_served);
             lacking = planned.lacking_more(&PlanHypothesis {
                 resized: Some((&cluster.key, part, &grown(fit + 1))),
                 ..PlanHypothesis::default()

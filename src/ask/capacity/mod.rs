@@ -33,7 +33,7 @@ use crate::site::Site;
 use crate::site::hypothesis::{similar_cluster, with_suggestion};
 use crate::site::request::{Cluster, NodeSet};
 
-use copies::{copied, copies, hosts_of, is_copyable, sets, wanted};
+use copies::{copies, hosts_of, is_copyable, sets, wanted};
 use growths::growths;
 use losses::losses;
 
@@ -253,8 +253,8 @@ impl Loss {
 
     /// Returns whether a control plane loses its quorum, or a cluster cannot be served.
     pub fn is_harmful(&self) -> bool {
-        let mut lost = self.control_planes.iter();
-        !self.is_absorbed() || lost.any(|lost| !lost.quorum.is_kept())
+        let (quorums, ..) = self.harm();
+        quorums > 0 || !self.is_absorbed()
     }
 }
 
@@ -365,13 +365,7 @@ pub fn capacity(
         .collect();
     let wanted = wanted(site, &scope.others, &mix);
     let (more, originals): (Vec<Cluster>, Vec<&ClusterKey>) = wanted.into_iter().unzip();
-    let one_of_each: Vec<Cluster> =
-        copied(site, &copyable.iter().map(|cluster| (*cluster, 1)).collect::<Vec<_>>())
-            .take(copyable.len())
-            .map(|(copy, _)| copy)
-            .collect();
-    let all_more: Vec<Cluster> =
-        scope.others.iter().chain(&more).chain(&one_of_each).cloned().collect();
+    let all_more: Vec<Cluster> = scope.others.iter().chain(&more).cloned().collect();
     let planned = PlannedSite::new(site, &generated.plan, &all_more);
     let wanted = PlanHypothesis { more: &more, ..PlanHypothesis::default() };
     let original = |key: &ClusterKey| {

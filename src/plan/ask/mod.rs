@@ -25,7 +25,7 @@ use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{MatchingHosts, ShortageCauses};
 use super::skew::MatchingDomains;
 use super::supply::HostSupply;
-use crate::base::api::names::{ClusterKey, Namespace, Part};
+use crate::base::api::names::{ClusterKey, Part};
 use crate::input::settings::quotas::Quota;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -299,27 +299,16 @@ impl<'a> PlannedSite<'a> {
         self.plan.shortages.keys().any(|(short, _)| short == cluster)
     }
 
-    /// Returns the number of free hosts that node sets like this may have at most, together.
-    pub fn spare(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
+    /// Returns an upper bound of the number of hosts by which a node set can grow.
+    pub(crate) fn most_growth(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
+        let surplus = self.hosts_of(cluster, part).count().saturating_sub(node_set.wanted());
         let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        let pool = self.classes.pool(&demand);
-        let free = pool.map_or(0, |pool| self.classes.pools[pool].capacity);
-        let within_quotas = self.quotas.left(&cluster.key.namespace);
-        within_quotas.map_or(free, |left| free.min(left))
-    }
-
-    /// Returns the number of hosts of a node set that it does not request.
-    pub(crate) fn surplus(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
-        self.hosts_of(cluster, part).count().saturating_sub(node_set.wanted())
-    }
-
-    /// Returns the number of further hosts that the topology domains of a node set admit.
-    pub fn places(&self, cluster: &Cluster, part: &Part, node_set: &NodeSet) -> usize {
-        let demand = self.demand(cluster, part, node_set, &PlanHypothesis::default());
-        self.classes.pool(&demand).map_or(0, |pool| {
-            let pool = &self.classes.pools[pool];
-            pool.places - pool.domains_of(&demand).count()
-        })
+        let Some(pool) = self.classes.pool(&demand).map(|pool| &self.classes.pools[pool]) else {
+            return surplus;
+        };
+        let places = pool.places - pool.domains_of(&demand).count();
+        let free = pool.capacity.min(places);
+        surplus + self.quotas.left(&cluster.key.namespace).map_or(free, |left| free.min(left))
     }
 
     /// Returns what a further cluster like this requests; equal requests are served equally well.
@@ -327,16 +316,10 @@ impl<'a> PlannedSite<'a> {
         let node_sets = cluster.parts().map(|(cluster, part, node_set)| {
             (part, node_set.wanted(), Needs::new(cluster, part, node_set).key())
         });
-        let quotas = self.namespace_with_quotas(cluster);
-        (quotas, node_sets.collect::<Vec<_>>())
-    }
-
-    /// Returns the namespace of a cluster if a quota limits it.
-    fn namespace_with_quotas<'q>(&self, cluster: &'q Cluster) -> Option<&'q Namespace> {
         let namespace = &cluster.key.namespace;
         let mut quotas = self.site.settings.quotas.iter();
         let is_limited = quotas.any(|quota| quota.namespace == *namespace);
-        is_limited.then_some(namespace)
+        (is_limited.then_some(namespace), node_sets.collect::<Vec<_>>())
     }
 
     fn unserved<'q>(
@@ -384,11 +367,8 @@ impl<'a> PlannedSite<'a> {
 
     /// Returns the number of hosts that a node set lacks without a hypothesis.
     fn lacks_today(&self, demand: &NodeSetDemand<'_>, hypothesis: &PlanHypothesis<'_>) -> usize {
-        if self.plan.shortages.is_empty() || hypothesis.is_drain {
-            return 0;
-        }
         let node_set = (demand.cluster.key.clone(), demand.part.clone());
-        let shortage = self.plan.shortages.get(&node_set);
+        let shortage = self.plan.shortages.get(&node_set).filter(|_| !hypothesis.is_drain);
         shortage.map_or(0, Shortage::short_of)
     }
 }
