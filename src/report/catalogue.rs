@@ -70,35 +70,23 @@ fn capitalized(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Converts Markdown to plain text: examples are indented, paragraphs are filled, emphasis is
-/// dropped.
+/// Converts Markdown with a line per paragraph to plain text: examples are indented, paragraphs are
+/// filled, emphasis is dropped.
 fn plain(markdown: &str) -> String {
     let mut out = String::new();
-    let mut paragraph = String::new();
     let mut is_example = false;
     for line in markdown.trim().lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        if is_example && !is_fence {
-            let indented = format!("    {line}");
-            out.push_str(indented.trim_end());
-            out.push('\n');
-            continue;
-        }
-        let begins = is_fence || line.trim().is_empty() || begins_item(line);
-        if begins && !paragraph.is_empty() {
-            out.push_str(&filled(&std::mem::take(&mut paragraph)));
-        }
-        if is_fence {
+        if line.trim_start().starts_with("```") {
             is_example = !is_example;
+        } else if is_example {
+            out.push_str(format!("    {line}").trim_end());
+            out.push('\n');
         } else if line.trim().is_empty() {
             out.push('\n');
         } else {
-            let space = if paragraph.is_empty() { "" } else { " " };
-            let line = if paragraph.is_empty() { line.trim_end() } else { line.trim() };
-            paragraph = format!("{paragraph}{space}{line}");
+            out.push_str(&filled(line));
         }
     }
-    out.push_str(&filled(&paragraph));
     out
 }
 
@@ -150,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_explanation_is_plain_on_a_terminal() {
-        let text = "One `a`\ntwo.\n\n```yaml\nspec:\n\n  a: 1\n```\n\n1. x\n   y\n- z\n";
+        let text = "One `a` two.\n\n```yaml\nspec:\n\n  a: 1\n```\n\n1. x y\n- z\n";
 
         assert_eq!(plain(text), "One `a` two.\n\n    spec:\n\n      a: 1\n\n1. x y\n- z\n");
     }

@@ -91,9 +91,15 @@ pub fn drain(drain: &Drain) -> ReportText {
         write_heading(&mut out, "unused, and no target of a move");
         writeln!(out, "  {}", one_line(&hosts));
     }
-    if let Some(note) = note(drain) {
+    if drain.moves > 0 {
+        let at_once = counted(drain.at_once, "host");
         writeln!(out);
-        writeln!(out, "{note}");
+        writeln!(
+            out,
+            "Per cluster, at most {at_once} per step, and one member of a control plane: it leaves after its \
+             replacement has joined, so the quorum is kept. Start the next step when a snapshot shows \
+             the released hosts unused."
+        );
     }
     out
 }
@@ -154,16 +160,5 @@ fn first(occupant: &Occupant) -> Option<String> {
         in_use.map(|why| {
             format!("{why}: move its workload, and release the host from its user first")
         })
-    })
-}
-
-fn note(drain: &Drain) -> Option<String> {
-    (drain.moves > 0).then(|| {
-        format!(
-            "Per cluster, at most {} per step, and one member of a control plane: it leaves after its \
-             replacement has joined, so the quorum is kept. Start the next step when a snapshot shows \
-             the released hosts unused.",
-            counted(drain.at_once, "host")
-        )
     })
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::{ERROR, ReportText, STRONG, one_line, styled, width};
+use super::{ERROR, ReportText, STRONG, one_line, styled, width, write_unserved_machines};
 use crate::base::api::names::{ClusterKey, Role};
-use crate::base::text::{abbreviated, counted};
+use crate::base::text::counted;
 use crate::plan::explain::{
     AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, NodeSetRefusal,
 };
@@ -81,26 +81,16 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) {
         let style = if have < wanted { ERROR } else { STRONG };
         let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
         writeln!(out, "  {}", styled(style, head));
-        // Equal machines share the reasons of a shortage.
-        let mut short: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-        for machine in role_machines {
+        for machine in &role_machines {
             for row in rows(machine) {
                 let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
                 writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end());
             }
-            let proof: Vec<String> = machine.shortage.iter().flat_map(Shortage::proof).collect();
-            let node = machine.part.node.as_ref().map(ToString::to_string);
-            match short.iter_mut().find(|(other, _)| *other == proof) {
-                _ if machine.shortage.is_none() => {}
-                Some((_, nodes)) => nodes.extend(node),
-                None => short.push((proof, node.into_iter().collect())),
-            }
         }
-        for (proof, nodes) in short {
-            let named = abbreviated(&nodes, MACHINES_NAMED);
-            writeln!(out, "    no host for {named}, because");
-            proof.iter().for_each(|line| writeln!(out, "      {}", one_line(line)));
-        }
+        let short = role_machines.iter().filter_map(|machine| {
+            Some((machine.part.node.as_ref()?, machine.shortage.as_ref()?.proof()))
+        });
+        write_unserved_machines(out, 4, MACHINES_NAMED, short);
     }
 }
 

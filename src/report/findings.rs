@@ -98,14 +98,14 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
     );
     let excerpts_shown = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
     let values = !finding.code.hides_value();
-    let mut excerpts: Vec<Option<Excerpt>> = Vec::new();
-    for (place, _) in finding.places.iter().take(PLACES_SHOWN) {
-        excerpts.push(if excerpts.len() < excerpts_shown {
-            texts.excerpt(place, values)
-        } else {
-            None
-        });
-    }
+    let places = finding.places.iter().take(PLACES_SHOWN).enumerate();
+    let excerpts =
+        places.map(
+            |(at, (place, _))| {
+                if at < excerpts_shown { texts.excerpt(place, values) } else { None }
+            },
+        );
+    let excerpts: Vec<Option<Excerpt>> = excerpts.collect();
     let widest = excerpts.iter().flatten().map(|excerpt| excerpt.line).max().unwrap_or_default();
     let gutter = widest.to_string().len().max(GUTTER);
     for (index, ((place, what), excerpt)) in finding.places.iter().zip(excerpts).enumerate() {

@@ -29,12 +29,9 @@ fn issue(result: &LocatedFinding) -> Value {
 }
 
 fn description(result: &LocatedFinding) -> String {
-    let help = result.help.iter().map(|line| line.trim());
-    let words: Vec<&str> = [result.message.as_str()].into_iter().chain(help).collect();
-    let description = match words.as_slice() {
-        [message, help @ ..] if !help.is_empty() => format!("{message}: {}", help.join(" ")),
-        _ => words.concat(),
-    };
+    let help: Vec<&str> = result.help.iter().map(|line| line.trim()).collect();
+    let colon = if help.is_empty() { "" } else { ": " };
+    let description = format!("{}{colon}{}", result.message, help.join(" "));
     if description.chars().count() <= DESCRIPTION_SHOWN {
         return description;
     }

@@ -27,33 +27,28 @@ pub struct FileLines {
 
 /// Sink for the lines of a diff.
 trait DiffSink {
-    /// Writes a line of the diff format itself.
-    fn head(&mut self, style: Style, line: &str);
-    /// Writes a line of the file, without its line feed.
-    fn line(&mut self, style: Style, sign: char, line: &str);
+    /// Writes a line of the file behind its sign, or a line of the diff format itself, without its
+    /// line feed.
+    fn line(&mut self, style: Style, sign: Option<char>, line: &str);
 }
 
 /// Diff for people. `git apply` accepts it if no character had to be escaped.
 impl DiffSink for ReportText {
-    fn head(&mut self, style: Style, line: &str) {
+    fn line(&mut self, style: Style, sign: Option<char>, line: &str) {
         // Hidden characters of a name are already escaped. A tab ends a name that contains blanks.
-        self.push_line_of_file(style, None, line);
-    }
-
-    fn line(&mut self, style: Style, sign: char, line: &str) {
-        self.push_line_of_file(style, Some(sign), line);
+        self.push_line_of_file(style, sign, line);
     }
 }
 
 /// Diff for programs.
 impl DiffSink for String {
-    fn head(&mut self, _: Style, line: &str) {
-        self.extend([line, "\n"]);
-    }
-
-    fn line(&mut self, _: Style, sign: char, line: &str) {
-        self.push(sign);
-        self.extend([&masked_line(line), "\n"]);
+    fn line(&mut self, _: Style, sign: Option<char>, line: &str) {
+        self.extend(sign);
+        match sign {
+            Some(_) => self.push_str(&masked_line(line)),
+            None => self.push_str(line),
+        }
+        self.push('\n');
     }
 }
 
@@ -80,10 +75,10 @@ fn write_diff<'a>(
     (before, after): (Option<&'a str>, Option<&'a str>),
 ) {
     let name = |side: &str| quoted(&format!("{side}/{path}"));
-    out.head(STRONG, &format!("diff --git {} {}", name("a"), name("b")));
+    out.line(STRONG, None, &format!("diff --git {} {}", name("a"), name("b")));
     match (before, after) {
-        (None, _) => out.head(STRONG, "new file mode 100644"),
-        (_, None) => out.head(STRONG, "deleted file mode 100644"),
+        (None, _) => out.line(STRONG, None, "new file mode 100644"),
+        (_, None) => out.line(STRONG, None, "deleted file mode 100644"),
         _ => {}
     }
     let name = |side: &str, text: Option<&str>| match text {
@@ -112,10 +107,10 @@ fn write_diff<'a>(
     let diff = TextDiff::from_slices(&old, &new);
     for (index, hunk) in diff.unified_diff().context_radius(CONTEXT).iter_hunks().enumerate() {
         if index == 0 {
-            out.head(STRONG, &format!("--- {}", name("a", before)));
-            out.head(STRONG, &format!("+++ {}", name("b", after)));
+            out.line(STRONG, None, &format!("--- {}", name("a", before)));
+            out.line(STRONG, None, &format!("+++ {}", name("b", after)));
         }
-        out.head(FAINT, &hunk.header().to_string());
+        out.line(FAINT, None, &hunk.header().to_string());
         for change in hunk.iter_changes() {
             let (sign, style) = match change.tag() {
                 ChangeTag::Equal => (' ', Style::new()),
@@ -124,9 +119,9 @@ fn write_diff<'a>(
             };
             let line = change.value();
             let shown = line.strip_suffix('\n').unwrap_or(line);
-            out.line(style, sign, if is_secret(change.old_index()) { "…" } else { shown });
+            out.line(style, Some(sign), if is_secret(change.old_index()) { "…" } else { shown });
             if !line.ends_with('\n') {
-                out.head(Style::new(), "\\ No newline at end of file");
+                out.line(Style::new(), None, "\\ No newline at end of file");
             }
         }
     }

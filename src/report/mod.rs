@@ -52,9 +52,10 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::base::api::names::NodeName;
 use crate::base::finding::Severity;
-use crate::base::text::counted;
 use crate::base::text::visible::visible;
+use crate::base::text::{abbreviated, counted};
 use crate::output::render::values::TemplateValue;
 use crate::setup::migrate::{MigratedDocument, Migration};
 
@@ -133,12 +134,36 @@ fn width(cells: impl IntoIterator<Item = impl AsRef<str>>) -> usize {
 }
 
 /// Returns at most so many entries, those that come first by `order`, in their order of the list.
-fn first_by<T, O: Ord>(entries: &[T], most: usize, order: impl Fn(&T) -> O) -> Vec<&T> {
-    let mut shown: Vec<(usize, &T)> = entries.iter().enumerate().collect();
+fn first_by<T, O: Ord>(
+    entries: impl IntoIterator<Item = T>,
+    most: usize,
+    order: impl Fn(&T) -> O,
+) -> Vec<T> {
+    let mut shown: Vec<(usize, T)> = entries.into_iter().enumerate().collect();
     shown.sort_by_key(|(_, entry)| order(entry));
     shown.truncate(most);
     shown.sort_by_key(|(at, _)| *at);
     shown.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Writes why machines lack hosts. Machines with equal reasons share them; `most` of these are named.
+fn write_unserved_machines<'m>(
+    out: &mut ReportText,
+    indent: usize,
+    most: usize,
+    machines: impl Iterator<Item = (&'m NodeName, Vec<String>)>,
+) {
+    let mut groups: Vec<(Vec<String>, Vec<&NodeName>)> = Vec::new();
+    for (node, reasons) in machines {
+        match groups.iter_mut().find(|(other, _)| *other == reasons) {
+            Some((_, nodes)) => nodes.push(node),
+            None => groups.push((reasons, vec![node])),
+        }
+    }
+    for (reasons, nodes) in groups {
+        writeln!(out, "{:indent$}no host for {}, because", "", abbreviated(&nodes, most));
+        reasons.iter().for_each(|line| writeln!(out, "{:indent$}  {}", "", one_line(line)));
+    }
 }
 
 /// Describes the requirements on spare hosts: `flavor=worker, 32 CPUs in metal3 with an address in

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use crate::base::api::names::{HostKey, NodeName, Part, Role};
-use crate::base::text::counted;
+use crate::base::text::{abbreviated, counted};
 use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::outputs::MetadataField;
 use crate::review::effects::hosts::{MetadataChange, ReleaseReason, ReleasedHost, ReplacedHost};
@@ -137,7 +137,6 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
         let added =
             hosts.added.iter().filter(|added| added.part.role == of && added.adopted == adopted);
         for (group, added) in by_role(added.map(|added| (&added.part, &added.host))) {
-            let what = if added.len() == 1 { what } else { &what.replace("it has", "they have") };
             lines.push(DiffLine::new(FileState::Created, listed(group, &added, what, name)));
         }
     }
@@ -259,44 +258,33 @@ fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
 
 /// Describes a change of the installer and its Job.
 fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
-    let InstallerChange {
-        scales,
-        state,
-        runs,
-        job_before,
-        job_after,
-        files,
-        begin_workloads,
-        end_workloads,
-        ..
-    } = change;
-    let workloads = |run: &str, nodes: &[String]| match nodes {
-        [] => String::new(),
-        [one] => format!("; workloads {run} on {}", name(one)),
-        [first, others @ ..] => {
-            format!(
-                "; workloads {run} on {} and {}",
-                name(first),
-                counted(others.len(), "more master")
-            )
+    let workloads = |run: &str, nodes: &[String]| {
+        let names: Vec<String> = nodes.iter().map(|node| name(node)).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!("; workloads {run} on {}", abbreviated(&names, 1)),
         }
     };
     let job = |job: &Option<String>| job.as_ref().map(|job| name(job)).unwrap_or_default();
-    let text = match state {
-        FileState::Created => format!("installer: Job {} runs on all machines", job(job_after)),
-        FileState::Deleted => format!("installer: Job {}", job(job_before)),
+    let text = match change.state {
+        FileState::Created => {
+            format!("installer: Job {} runs on all machines", job(&change.job_after))
+        }
+        FileState::Deleted => format!("installer: Job {}", job(&change.job_before)),
         FileState::Changed => {
-            let files: Vec<String> = files.iter().map(|file| name(file)).collect();
+            let files: Vec<String> = change.files.iter().map(|file| name(file)).collect();
             let files =
                 if files.is_empty() { "only comments".to_owned() } else { files.join(", ") };
-            let what = if *scales { "which adds workers" } else { "which runs on all machines" };
-            let jobs = format!("; Job {} -> {}, {what}", job(job_before), job(job_after));
-            let begin = workloads("now run", begin_workloads);
-            let end = workloads("no longer run", end_workloads);
-            format!("installer: {files}{begin}{end}{}", if *runs { &jobs } else { "" })
+            let what =
+                if change.scales { "which adds workers" } else { "which runs on all machines" };
+            let jobs =
+                format!("; Job {} -> {}, {what}", job(&change.job_before), job(&change.job_after));
+            let begin = workloads("now run", &change.begin_workloads);
+            let end = workloads("no longer run", &change.end_workloads);
+            format!("installer: {files}{begin}{end}{}", if change.runs { &jobs } else { "" })
         }
     };
-    DiffLine::new(*state, text)
+    DiffLine::new(change.state, text)
 }
 
 /// Formats the reason for a release, and the host's consumer.

@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
-use super::one_line;
+use super::{first_by, one_line};
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::text::{abbreviated, counted, lower_bound};
@@ -153,16 +153,6 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow> {
     losses.iter().map(row).collect()
 }
 
-/// Counts the losses that do harm besides the worst one, if any do.
-fn harmful_others(capacity: &Capacity) -> Option<String> {
-    let losses = &capacity.losses;
-    let harmful = losses.iter().filter(|loss| loss.is_harmful()).count();
-    (harmful > 1).then(|| {
-        let (harmful, others) = (harmful - 1, losses.len() - 1);
-        format!("{harmful} of {others} others do harm as well: `sipgen capacity`")
-    })
-}
-
 /// Returns the node sets to show. Copies of a cluster have its name.
 fn shown_lacking(lacking: &[LackingNodeSet], all: bool) -> (Vec<&LackingNodeSet>, usize) {
     let mut lacking: Vec<&LackingNodeSet> = lacking.iter().collect();
@@ -252,11 +242,7 @@ fn shown_rows<T, K: Eq + Hash, O: Ord>(
         }
     }
     let left_out = groups.len().saturating_sub(ROWS_SHOWN);
-    let mut shown: Vec<(usize, ShownRow<T>)> = groups.into_iter().enumerate().collect();
-    shown.sort_by_key(|(_, group)| order(&group.row));
-    shown.truncate(ROWS_SHOWN);
-    shown.sort_by_key(|(at, _)| *at);
-    (shown.into_iter().map(|(_, group)| group).collect(), left_out)
+    (first_by(groups, ROWS_SHOWN, |group| order(&group.row)), left_out)
 }
 
 fn some(names: &[String], all: bool) -> String {

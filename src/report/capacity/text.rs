@@ -1,10 +1,9 @@
 //! The capacity of a site as text.
 
 use super::{
-    CapacityTable, LossRow, ShownRow, harmful_others, loss_rows, shown_lacking, shown_rows, tables,
+    CapacityTable, LossRow, ShownRow, lacking_words, loss_rows, shown_lacking, shown_rows, tables,
 };
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
-use crate::base::text::{counted, lower_bound};
 use crate::plan::purchase::Purchase;
 use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled, width, write_more};
 
@@ -58,10 +57,7 @@ pub(in crate::report) fn write_lacking(
 ) {
     let (shown, left_out) = shown_lacking(lacking, all);
     for lacks in shown {
-        let hosts = lower_bound(counted(lacks.hosts, "host"), lacks.may_lack_more);
-        let name = one_line(&format!("{} {}", lacks.cluster, lacks.part));
-        let hosts = styled(WARNING, format_args!("lacks {hosts}"));
-        writeln!(out, "  {name} {hosts}: {}", one_line(&lacks.why));
+        writeln!(out, "  {}", one_line(&lacking_words(lacks)));
     }
     write_more(out, 2, left_out, "line", "; --all shows all")
 }
@@ -80,8 +76,10 @@ pub(in crate::report) fn write_worst_loss(out: &mut ReportText, capacity: &Capac
     for row in loss_rows(std::slice::from_ref(worst), false) {
         writeln!(out, "  the worst is {}: {}", one_line(row.name()), result(&row));
     }
-    if let Some(others) = harmful_others(capacity) {
-        writeln!(out, "  {others}");
+    let harmful = capacity.losses.iter().filter(|loss| loss.is_harmful()).count();
+    if harmful > 1 {
+        let (harmful, others) = (harmful - 1, capacity.losses.len() - 1);
+        writeln!(out, "  {harmful} of {others} others do harm as well: `sipgen capacity`");
     }
 }
 

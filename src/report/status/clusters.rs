@@ -5,7 +5,7 @@ use crate::base::api::names::{ClusterKey, Namespace, Role};
 use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::report::{
     ERROR, ReportText, STRONG, WARNING, first_by, one_line, spare_words, styled, width,
-    write_heading, write_more,
+    write_heading, write_more, write_unserved_machines,
 };
 use crate::site::inventory::natural;
 
@@ -26,7 +26,7 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
         return writeln!(out, "  none");
     }
     let limit = if all { overview.clusters.len() } else { CLUSTERS_SHOWN };
-    let shown = first_by(&overview.clusters, limit, ClusterOverview::is_quiet);
+    let shown = first_by(&overview.clusters, limit, |cluster| cluster.is_quiet());
     let width = width(shown.iter().map(|cluster| cluster.key.to_string())).max("cluster".len());
     writeln!(out, "  {:width$}  {COLUMNS}", "cluster");
     for cluster in &shown {
@@ -185,7 +185,13 @@ pub(super) fn write_one(out: &mut ReportText, overview: &Overview, key: &Cluster
         shortage.iter().for_each(|line| writeln!(out, "    {}", one_line(line)));
     }
     write_domains(out, cluster);
-    write_shortages(out, cluster);
+    let machines = cluster.node_sets.iter().filter(|set| !set.shortage.is_empty());
+    write_unserved_machines(
+        out,
+        2,
+        MACHINES_SHOWN,
+        machines.filter_map(|set| Some((set.part.node.as_ref()?, set.shortage.clone()))),
+    );
     if !cluster.endpoints.is_empty() {
         write_heading(out, "services");
     }
@@ -210,22 +216,6 @@ fn write_domains(out: &mut ReportText, cluster: &ClusterOverview) {
         let counts = abbreviated(&counts.collect::<Vec<_>>(), DOMAINS_SHOWN);
         let line = format!("{} over {}: {counts}", set.part, domains.topology_key);
         writeln!(out, "  {}", one_line(&line));
-    }
-}
-
-/// Writes the reasons why machines lack hosts, grouping machines with equal reasons.
-fn write_shortages(out: &mut ReportText, cluster: &ClusterOverview) {
-    let mut groups: Vec<Vec<&NodeSetOverview>> = Vec::new();
-    let short = |set: &&NodeSetOverview| set.part.node.is_some() && !set.shortage.is_empty();
-    for set in cluster.node_sets.iter().filter(short) {
-        match groups.iter_mut().find(|sets| sets[0].shortage == set.shortage) {
-            Some(sets) => sets.push(set),
-            None => groups.push(vec![set]),
-        }
-    }
-    for sets in groups {
-        writeln!(out, "  no host for {}, because", named(&sets));
-        sets[0].shortage.iter().for_each(|line| writeln!(out, "    {}", one_line(line)));
     }
 }
 

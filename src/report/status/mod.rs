@@ -16,7 +16,6 @@ use crate::base::api::names::{ClusterKey, Part};
 use crate::base::text::counted;
 use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
-use crate::plan::quotas::QuotaUse;
 
 use super::capacity::{write_lacking, write_worst_loss};
 use super::{ReportText, STRONG, first_by, one_line, styled, width, write_heading, write_more};
@@ -74,7 +73,10 @@ pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -
         StatusFocus::Site => {
             write_headline(&mut out, overview);
             clusters::write_all(&mut out, overview, view.all);
-            let short = short_node_sets(capacity);
+            // The table of clusters names machines without a host.
+            let lacking = capacity.lacking.iter();
+            let short = lacking.filter(|lacks| lacks.part.node.is_none()).cloned();
+            let short: Vec<LackingNodeSet> = short.collect();
             if !short.is_empty() {
                 write_heading(&mut out, "short");
                 write_lacking(&mut out, &short, view.all);
@@ -121,13 +123,6 @@ pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -
     out
 }
 
-/// Returns the node sets that lack hosts. The table of clusters names machines without a host.
-fn short_node_sets(capacity: &Capacity) -> Vec<LackingNodeSet> {
-    let lacking = capacity.lacking.iter();
-    let node_sets = lacking.filter(|lacks| lacks.part.node.is_none());
-    node_sets.cloned().collect()
-}
-
 /// Returns the machine of a Provisioning that a host runs as.
 fn machine(host: &HostOverview) -> Option<&Part> {
     host.assigned.as_ref().map(|assigned| &assigned.part).filter(|part| part.node.is_some())
@@ -145,7 +140,7 @@ fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) {
     }
     write_heading(out, "quotas");
     let most = if all { overview.quotas.len() } else { QUOTAS_SHOWN };
-    let shown = first_by(&overview.quotas, most, QuotaUse::left);
+    let shown = first_by(&overview.quotas, most, |quota| quota.left());
     for quota in &shown {
         writeln!(out, "  {} of {}", quota.used(), one_line(&quota.to_string()));
     }
