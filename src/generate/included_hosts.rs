@@ -110,9 +110,11 @@ impl<'a> CompleteRepo<'a> {
         });
         let unpatched = if counts_all { self.unpatched(directory, &hosts) } else { Vec::new() };
         hosts.extend(&unpatched);
-        let has_services = || builds.made_of(directory).iter().any(|it| it.starts_with(&services));
+        let agents = top.join(layout::AGENTS);
+        let is_other = |part: &Utf8Path| part.starts_with(&services) || part.starts_with(&agents);
+        let has_others = || builds.made_of(directory).into_iter().any(is_other);
         let is_changed = || agent.is_some() || site.builds.may_change_listed(directory, top);
-        if !is_changed() || hosts.is_empty() && !has_services() {
+        if !is_changed() || hosts.is_empty() && !has_others() {
             return Vec::new();
         }
         let files: BTreeSet<&Utf8Path> =
@@ -182,8 +184,51 @@ impl<'a> CompleteRepo<'a> {
             let finding = finding(&by, route, &first.host.key, *host, hosts.len());
             Some(finding.at(place_of(*host, route)?))
         });
-        findings.chain(added).chain(moved_services(&by, directory, &delivered, top)).collect()
+        let others = moved_services(&by, directory, &delivered, top)
+            .into_iter()
+            .chain(changed_appliers(&by, &delivered, top, &agents));
+        findings.chain(added).chain(others).collect()
     }
+}
+
+/// Returns the finding about sipgen's own objects for agents of which a build changes how they apply
+/// hosts: an object that is forced, replaced or pruned loses its machine.
+fn changed_appliers(
+    by: &str,
+    delivered: &DeliveredBuild,
+    output: &Utf8Path,
+    agents: &Utf8Path,
+) -> Option<Finding> {
+    let hosts = output.join(layout::HOSTS);
+    let is_harmful = |value: &Value| match value {
+        Value::Bool(is_set) => *is_set,
+        Value::Mapping(policy) => {
+            let prunes = policy.get("automated").and_then(|automated| automated.get("prune"));
+            let options = policy.get("syncOptions").and_then(Value::as_sequence);
+            let mut options = options.into_iter().flatten().filter_map(Value::as_str);
+            prunes == Some(&Value::Bool(true))
+                || options.any(|option| ["Force=true", "Replace=true"].contains(&option))
+        }
+        _ => false,
+    };
+    let mut own = delivered.objects.iter().filter(|object| object.origin.file.starts_with(agents));
+    let changed = own.find_map(|object| {
+        let spec = object.value.get("spec")?;
+        let path = spec.get("path").or_else(|| spec.get("source")?.get("path"))?.as_str()?;
+        let field = ["force", "prune", "syncPolicy"].into_iter().find(|field| {
+            path.contains(hosts.as_str()) && spec.get(*field).is_some_and(is_harmful)
+        })?;
+        let place = object.changed_at(&["spec", field], output)?;
+        let name = object.value.get("metadata")?.get("name")?.as_str()?;
+        Some((name, field, place))
+    });
+    let (name, field, place) = changed?;
+    let message = format!(
+        "{by} changes `spec.{field}` of sipgen's object {name}: the agent may delete hosts, and their machines lose power"
+    );
+    let help = "exempt the object, for example by the `target` of a patch: it applies hosts, which are never pruned, \
+                forced or replaced";
+    Some(Finding::new(Code::OutputPatched, message).at(place).help(help))
 }
 
 /// Returns the finding about services that a build moves away from the Secrets that they use.

@@ -485,6 +485,14 @@ fn no_host_has_the_address_of_its_pools_gateway_or_at_an_end_of_its_network() {
         assert!(!haproxy(&repo).contains(&format!("{address}:")));
     }
     let kept = "{m2-provisioning: 192.0.2.12, m3-provisioning: 192.0.2.13}";
+    // An IPAddress says itself what its network is.
+    for (address, is_told) in [("198.51.100.255", true), ("198.51.100.1", false)] {
+        let repo = repo(kept);
+        given(&repo, "m1-provisioning", address, false);
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(said.contains("SIP0335"), is_told, "{said}");
+        assert_eq!(haproxy(&repo).contains(&format!("{address}:")), !is_told);
+    }
     let repo = with_gateway(kept);
     repo.replace(
         "inventory/hosts.yaml",

@@ -124,7 +124,7 @@ mod agent {
             &found[0],
             &[
                 "warning no object of the repo makes Flux apply `overlays/agents/flux`",
-                "docs/concepts/gitops.md",
+                "docs/how-to/flux.md",
             ],
         );
         // Services alone are not all that the agent has to apply.

@@ -185,11 +185,44 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
             "  nameSuffix: -foo\n",
             "changes the name of 1 host, such as metal/host-1 to `host-1-foo`",
         ),
+        (
+            "  patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /spec, value: {online: false}}]'}]\n",
+            "adds a spec to 1 generated host, such as metal/host-1",
+        ),
     ] {
         for path in ["./overlays/hosts/observed/tenant-b.live", "./overlays/hosts/observed"] {
             let repo = Repo::of_everything("");
             repo.write("agent/lab.yaml", &flux("lab", path, more));
             assert_says(&repo.refused(), &[said, "--> agent/lab.yaml:9:"]);
+        }
+    }
+}
+
+/// The objects of sipgen that apply hosts neither force, replace nor prune them.
+#[test]
+fn an_object_that_changes_how_ours_apply_hosts_is_refused() {
+    let patched = |target: &str, patch: &str| {
+        flux(
+            "root",
+            "./overlays/agents/flux",
+            &format!("  patches: [{{target: {{{target}}}, patch: '[{patch}]'}}]\n"),
+        )
+    };
+    let all = "kind: Kustomization";
+    let services = "kind: Kustomization, name: sipgen.services";
+    for (target, patch, field) in [
+        (all, "{op: add, path: /spec/force, value: true}", Some("spec.force")),
+        (all, "{op: replace, path: /spec/prune, value: true}", Some("spec.prune")),
+        (all, "{op: add, path: /spec/force, value: false}", None),
+        (all, "{op: replace, path: /spec/interval, value: 1m}", None),
+        (services, "{op: add, path: /spec/force, value: true}", None),
+    ] {
+        let repo = of_flux(&patched(target, patch));
+        let run = repo.generate(&[]);
+        assert_eq!(run.code, i32::from(field.is_some()), "{target} {patch}: {}", run.stderr);
+        if let Some(field) = field {
+            let says = format!("changes `{field}` of sipgen's object sipgen.");
+            assert_says(&run.stderr, &["error[SIP0610]", &says, "--> agent/lab.yaml:"]);
         }
     }
 }

@@ -203,6 +203,9 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
     (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
 }
 
+/// Fields in which the user chooses the keys.
+const OWN_KEYS: [&str; 4] = ["commonAnnotations", "commonLabels", "labels", "options"];
+
 /// Fields with a path, or a list of paths.
 const PATH_FIELDS: [&str; 13] = [
     "bases",
@@ -237,9 +240,10 @@ fn absolute_path<'v>(value: &'v Value, field: &str) -> Option<(Vec<RouteStep>, &
             let mut items = items.iter().enumerate();
             items.find_map(|(index, item)| below(index.into(), item, field))
         }
-        Value::Mapping(fields) => {
-            fields.iter().find_map(|(key, value)| below(key.as_str()?.into(), value, key.as_str()?))
-        }
+        Value::Mapping(fields) => fields.iter().find_map(|(key, value)| {
+            let key = key.as_str().filter(|key| !OWN_KEYS.contains(key))?;
+            below(key.into(), value, key)
+        }),
         _ => None,
     }
 }

@@ -402,6 +402,16 @@ mod tests {
             ("password", "CHANGEME"),
             ("password", "_replaced_"),
             ("password", "<<change-me>>"),
+            ("password", ">>vault:secret/data/bmc#password"),
+            ("password", "secretref+vault://kv/bmc#/password"),
+            ("password", "?{gpg:targets/x/password}"),
+            ("password", "fill-me-in"),
+            ("password", "your-password-here"),
+            ("password", "$(PASSWORD)"),
+            ("password", "__PASSWORD__"),
+            ("password", "@@PASSWORD@@"),
+            ("known_hosts", "github.com ssh-ed25519 AAAA"),
+            ("id.pub", "ssh-ed25519 AAAA me"),
             ("ca.crt", "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n"),
             ("password", "$ANSIBLE_VAULT;1.1;AES256\n3031"),
         ] {
@@ -453,6 +463,40 @@ mod tests {
             let found = found(&[("a.yaml", &secret(manifest))], None);
             assert_eq!(found.len(), findings, "{manifest}");
         }
+    }
+
+    #[test]
+    fn what_argo_cd_reads_is_secret_only_where_it_logs_in() {
+        let secret = |kind: &str, data: &str| {
+            format!(
+                "{{apiVersion: v1, kind: Secret, metadata: {{name: s, labels: {{{SECRET_TYPE}: {kind}}}}}, \
+                 stringData: {{url: x, {data}}}}}"
+            )
+        };
+        for (kind, data, findings) in [
+            ("cluster", "config: '{\"tlsClientConfig\":{\"insecure\":false}}'", 0),
+            ("cluster", "config: '{\"bearerToken\":\"<path:kv#t>\"}'", 0),
+            ("cluster", "config: '{\"bearerToken\":\"x\"}'", 1),
+            ("cluster", "config: '{\"tlsClientConfig\":{\"keyData\":\"x\"}}'", 1),
+            ("cluster", "config: '{\"execProviderConfig\":{\"env\":{\"A\":\"b\"}}}'", 1),
+            ("cluster", "config: '{'", 1),
+            ("repository", "enableOCI: 'true', insecure: 'true', githubAppID: '1'", 0),
+            ("repository", "password: x", 1),
+            ("repository", "githubAppPrivateKey: x", 1),
+        ] {
+            let found = found(&[("a.yaml", &secret(kind, data))], None);
+            assert_eq!(found.len(), findings, "{data}");
+        }
+    }
+
+    /// The API server merges both fields; then Metal3 asks for one key after the other.
+    #[test]
+    fn network_data_under_its_own_key_comes_first() {
+        let secret: SecretManifest = yaml_serde::from_str(
+            "{apiVersion: v1, stringData: {value: 'networks: []'}, data: {networkData: bmV0d29ya3M6IFtd}}",
+        )
+        .unwrap();
+        assert_eq!(secret.network_data().unwrap().route, ["data", "networkData"]);
     }
 
     /// Returns the codes of findings about Secrets, each with its file.

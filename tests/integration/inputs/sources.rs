@@ -118,11 +118,11 @@ fn a_machine_without_kustomize_is_told_so() {
 #[test]
 fn a_source_that_says_nothing_or_two_things_is_refused() {
     for (sources, words) in [
-        ("[{namespace: metal}]", "neither `paths` nor a `kustomization`"),
-        ("[{paths: [a], kustomization: b}]", "both `paths` and a `kustomization`"),
+        ("[{namespace: metal}]", "`paths` of source 1 is missing, and so is `kustomization`"),
+        ("[{paths: [a], kustomization: b}]", "`kustomization` of source 1 is set beside `paths`"),
         ("[{paths: [../a]}]", "`../a`"),
         ("[{kustomization: ../a}]", "not a directory inside the repo"),
-        ("[{kustomization: a, timeoutSeconds: 0}]", "timeoutSeconds: 0"),
+        ("[{kustomization: a, timeoutSeconds: 0}]", "`timeoutSeconds` of source 1 must not be 0"),
         ("[{kustomization: overlays/hosts}]", "in the output directory `overlays`"),
         ("[{path: [a]}]", "unknown field"),
     ] {
