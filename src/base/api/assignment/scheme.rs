@@ -39,17 +39,13 @@ pub(crate) struct LabelAssignment {
 impl Default for Scheme {
     /// Returns the labels of Airship's Support Infrastructure Provider.
     fn default() -> Self {
-        let label = |key: &str, variable| LabelTemplate {
-            key: NameTemplate::text(key),
-            value: NameTemplate::variable(variable),
-        };
-        Self {
-            labels: vec![
-                label(CLUSTER_NAME, Variable::ClusterName),
-                label(CLUSTER_NAMESPACE, Variable::ClusterNamespace),
-                label(NODE_TYPE, Variable::NodeType),
-            ],
-        }
+        let labels = [
+            (CLUSTER_NAME, "{{ cluster.name }}"),
+            (CLUSTER_NAMESPACE, "{{ cluster.namespace }}"),
+            (NODE_TYPE, "{{ node_type }}"),
+        ];
+        let labels = labels.iter().filter_map(|(key, value)| LabelTemplate::parse(key, value).ok());
+        Self { labels: labels.collect() }
     }
 }
 

@@ -91,18 +91,6 @@ impl FromStr for NameTemplate {
 }
 
 impl NameTemplate {
-    /// Returns a template without variables.
-    pub(super) fn text(text: &str) -> Self {
-        let pieces = vec![TemplatePiece::Text(text.to_owned())];
-        Self { pieces }
-    }
-
-    /// Returns the template of a single variable.
-    pub(super) fn variable(variable: Variable) -> Self {
-        let pieces = vec![TemplatePiece::Variable(variable)];
-        Self { pieces }
-    }
-
     /// Returns the text with the values of the variables.
     pub(super) fn render<'a>(&self, value: impl Fn(Variable) -> &'a str) -> String {
         let text = |piece| match piece {
