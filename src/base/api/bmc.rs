@@ -195,16 +195,13 @@ fn parse_like_go(text: &str) -> Option<Option<Url>> {
 
 /// Splits a scheme off; it is empty if there is none.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
-    for (at, char) in text.char_indices() {
-        match char {
-            'a'..='z' | 'A'..='Z' => {}
-            '0'..='9' | '+' | '-' | '.' if at > 0 => {}
-            ':' if at == 0 => return None,
-            ':' => return Some((&text[..at], &text[at + 1..])),
-            _ => break,
-        }
-    }
-    Some(("", text))
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return Some(("", text));
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let is_scheme =
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_part);
+    (!scheme.is_empty()).then_some(if is_scheme { (scheme, rest) } else { ("", text) })
 }
 
 /// Returns the host and port of an authority without its user; `None` if Go refuses it.
