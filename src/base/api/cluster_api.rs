@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -315,18 +317,8 @@ pub struct Strategy {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
-    /// Number of Machines above `replicas`; 1 by default.
-    pub max_surge: Option<IntOrPercent>,
-}
-
-/// A number, or a share of the replicas such as `25%`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-pub enum IntOrPercent {
-    /// A number.
-    Int(i64),
-    /// A share in percent.
-    Percent(String),
+    /// Number of Machines above `replicas`, or a share of these such as `25%`; 1 by default.
+    pub max_surge: Option<IntOrString>,
 }
 
 /// The spec of a template of objects.
@@ -366,24 +358,13 @@ pub struct HostSelector {
     /// Values of labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
-    /// Further requirements.
+    /// Further requirements. CAPM3 ignores the case of the operator: `in`, `notin`, `exists`, `!`, `=`, `==`,
+    /// `!=`, `gt` or `lt`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub match_expressions: Vec<HostRequirement>,
+    pub match_expressions: Vec<LabelSelectorRequirement>,
     /// Other fields, which the API server drops.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,
-}
-
-/// A requirement on a label. CAPM3 ignores the case of its operator.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HostRequirement {
-    /// Key of the label.
-    pub key: String,
-    /// `in`, `notin`, `exists`, `!`, `=`, `==`, `!=`, `gt` or `lt`.
-    pub operator: String,
-    /// Values.
-    pub values: Vec<String>,
 }
 
 /// A Metal3Cluster's spec.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use derive_more::Display;
+use k8s_openapi::api::core::v1::TypedLocalObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use schemars::JsonSchema;
 use serde::de::{Error, IgnoredAny};
@@ -158,20 +159,10 @@ pub struct FluxKustomizationSpec {
 pub struct PostBuild {
     /// Variables by name.
     pub substitute: Option<BTreeMap<String, yaml_serde::Value>>,
-    /// ConfigMaps and Secrets in the cluster with more variables.
-    pub substitute_from: Option<Vec<SubstituteReference>>,
+    /// ConfigMaps and Secrets of its namespace in the cluster, with more variables.
+    pub substitute_from: Option<Vec<TypedLocalObjectReference>>,
     /// `Always`: substitute default values even if no variable is defined.
     pub substitute_strategy: Option<String>,
-}
-
-/// A ConfigMap or Secret with variables, in the namespace of the Kustomization.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct SubstituteReference {
-    /// `ConfigMap` or `Secret`.
-    pub kind: String,
-    /// The name.
-    pub name: String,
 }
 
 /// A reference from a Kustomization to its source.

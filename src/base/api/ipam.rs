@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use k8s_openapi::api::core::v1::LocalObjectReference;
 use serde::Deserialize;
 
 use super::address::{is_reachable, unusable};
@@ -133,25 +134,17 @@ pub struct AddressSpec {
     pub prefix: Option<u32>,
     /// The pool that it is from.
     #[serde(alias = "poolRef")]
-    pub pool: AddressObjectReference,
+    pub pool: LocalObjectReference,
     /// The claim that has it.
     #[serde(alias = "claimRef")]
-    pub claim: AddressObjectReference,
+    pub claim: LocalObjectReference,
 }
 
 /// The spec of a Machine's data.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DataSpec {
     /// The claim for it, which has the name of the Metal3Machine.
-    pub claim: AddressObjectReference,
-}
-
-/// A reference by name.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct AddressObjectReference {
-    /// The name.
-    #[serde(default)]
-    pub name: String,
+    pub claim: LocalObjectReference,
 }
 
 /// An object with any spec.

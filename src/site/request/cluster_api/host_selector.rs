@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement;
 use kube::core::{Selector, SelectorExt};
 
 use crate::base::api::assignment;
-use crate::base::api::cluster_api::{HostRequirement, HostSelector};
+use crate::base::api::cluster_api::HostSelector;
 use crate::base::api::label_query::required_label;
 use crate::base::api::sipcluster::{LabelSelector, Requirement};
 use crate::input::decode::label_selector::{self, Mistake, unknown_field};
@@ -86,16 +87,16 @@ pub(super) fn is_assigned(key: &str, assigned: &BTreeMap<String, String>) -> boo
 /// Converts a requirement to one of Kubernetes. CAPM3 makes the operator lower-case and gives it to
 /// Kubernetes' labels, which have other names for operators than label selectors.
 fn converted(
-    requirement: &HostRequirement,
+    requirement: &LabelSelectorRequirement,
 ) -> Result<Requirement, (&'static str, String, &'static str)> {
-    let HostRequirement { key, operator, values } = requirement;
+    let LabelSelectorRequirement { key, operator, values } = requirement;
     let operator = operator.to_lowercase();
     let kubernetes_operator = match operator.as_str() {
         "in" => "In",
         "notin" => "NotIn",
         "exists" => "Exists",
         "!" => "DoesNotExist",
-        "=" | "==" | "!=" if values.len() != 1 => {
+        "=" | "==" | "!=" if values.as_ref().is_none_or(|values| values.len() != 1) => {
             let message = format!("the operator {operator} needs one value");
             return Err(("values", message, "list exactly one under `values`"));
         }
@@ -121,7 +122,7 @@ fn converted(
         }
     };
     let (key, operator) = (key.clone(), kubernetes_operator.to_owned());
-    Ok(Requirement { key, operator, values: Some(values.clone()) })
+    Ok(Requirement { key, operator, values: values.clone() })
 }
 
 #[cfg(test)]

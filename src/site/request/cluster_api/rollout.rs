@@ -1,6 +1,8 @@
 //! Machines that rollouts run beside the replicas.
 
-use crate::base::api::cluster_api::{ControlPlaneSpec, IntOrPercent, Rollout, Strategy};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::base::api::cluster_api::{ControlPlaneSpec, Rollout, Strategy};
 use crate::base::finding::{DocumentField, RouteStep};
 use crate::site::request::cluster::StandbyHosts;
 
@@ -16,10 +18,10 @@ pub(super) fn surge(strategy: Option<&Strategy>, is_kubeadm: bool) -> Option<Sta
     }
     let number = match strategy.rolling_update.as_ref().and_then(|it| it.max_surge.as_ref()) {
         None => return Some(DEFAULT),
-        Some(IntOrPercent::Int(number)) => usize::try_from(*number).ok(),
+        Some(IntOrString::Int(number)) => usize::try_from(*number).ok(),
         // Kubeadm's control plane takes a percentage for 0.
-        Some(IntOrPercent::Percent(text)) if is_kubeadm => text.parse().ok().or(Some(0)),
-        Some(IntOrPercent::Percent(text)) => match text.strip_suffix('%') {
+        Some(IntOrString::String(text)) if is_kubeadm => text.parse().ok().or(Some(0)),
+        Some(IntOrString::String(text)) => match text.strip_suffix('%') {
             Some(percent) => return percent.parse().ok().map(StandbyHosts::SurgePercent),
             None => text.parse().ok(),
         },
