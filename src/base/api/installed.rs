@@ -4,7 +4,6 @@
 //! renders the same Job again.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
 use derive_more::Display;
 
@@ -69,22 +68,15 @@ impl InstallationRecord {
             let value = line.trim().strip_prefix(ANNOTATION)?.strip_prefix(':')?;
             Some(value.trim().trim_matches(['"', '\'']))
         });
-        value?.parse().ok()
+        Self::parse(value?)
     }
-}
 
-impl FromStr for InstallationRecord {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let parts: Vec<&str> = text.split(' ').collect();
-        let [mode, core, machines] = parts.as_slice() else {
-            return Err(());
-        };
-        let modes = [InstallMode::Full, InstallMode::Scale].into_iter();
-        Ok(Self {
-            mode: modes.into_iter().find(|known| known.to_string() == *mode).ok_or(())?,
-            core: (*core).to_owned(),
+    fn parse(text: &str) -> Option<Self> {
+        let [mode, core, machines] = text.split(' ').collect::<Vec<_>>().try_into().ok()?;
+        let mut modes = [InstallMode::Full, InstallMode::Scale].into_iter();
+        Some(Self {
+            mode: modes.find(|known| known.to_string() == mode)?,
+            core: core.to_owned(),
             machines: machines.split(',').map(str::to_owned).collect(),
         })
     }
