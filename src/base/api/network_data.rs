@@ -79,19 +79,16 @@ struct RawNetworkData {
     links: Vec<RawLink>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct RawNetwork {
     id: Option<String>,
     ip_address: Option<String>,
     // A value of an unexpected type in the others fails nothing.
-    #[serde(default)]
     netmask: Value,
-    #[serde(default)]
     gateway: Value,
-    #[serde(default)]
     routes: Value,
     /// The id of a link.
-    #[serde(default)]
     link: Value,
 }
 
@@ -261,30 +258,30 @@ impl NetworkData {
         self.ids().filter(|id| is_label_value(id))
     }
 
+    fn reachable(&self) -> impl Iterator<Item = (&NetworkEntry, IpAddr)> {
+        self.networks.iter().filter_map(|network| Some((network, network.reachable()?)))
+    }
+
     /// Returns all addresses by which others reach the machine, in the order of the networks.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        self.networks.iter().filter_map(NetworkEntry::reachable)
+        self.reachable().map(|(_, address)| address)
     }
 
     /// Returns the static addresses with their network cards, in the order of the networks.
     pub fn card_addresses(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
-        let addressed =
-            self.networks.iter().filter_map(|network| Some((&network.cards, network.reachable()?)));
-        addressed.flat_map(|(cards, address)| cards.iter().map(move |card| (*card, address)))
+        self.reachable()
+            .flat_map(|(network, address)| network.cards.iter().map(move |card| (*card, address)))
     }
 
     /// Returns the ids that have two different addresses of one family. One address of each family
     /// is dual-stack.
     pub fn ambiguous(&self) -> BTreeSet<&str> {
         let mut first: BTreeMap<(&str, bool), IpAddr> = BTreeMap::new();
-        let addressed = self
-            .networks
-            .iter()
-            .filter_map(|network| Some((network.id.as_str(), network.reachable()?)));
-        let repeated = addressed.filter(|(id, address)| {
-            *first.entry((id, address.is_ipv4())).or_insert(*address) != *address
+        let repeated = self.reachable().filter(|(network, address)| {
+            let family = (network.id.as_str(), address.is_ipv4());
+            *first.entry(family).or_insert(*address) != *address
         });
-        repeated.map(|(id, _)| id).collect()
+        repeated.map(|(network, _)| network.id.as_str()).collect()
     }
 
     /// Returns the address in the network with this id.
