@@ -77,22 +77,20 @@ pub(crate) fn masked_value(text: &str) -> Cow<'_, str> {
 /// Returns the first credential in a text. With `query`, a URL may have a query, unless a parameter
 /// in it suggests a secret.
 pub(crate) fn found(text: &str, query: bool) -> Option<Credential> {
-    let allowed = |(range, credential): &(Range<usize>, Credential)| {
-        *credential == Credential::Query && query && !has_secret_name(&text[range.clone()])
-    };
-    spans(text, Extent::Word)
-        .into_iter()
-        .find(|span| !allowed(span))
-        .map(|(_, credential)| credential)
+    rejected(text, query).first().map(|(_, credential)| *credential)
+}
+
+fn rejected(text: &str, query: bool) -> Vec<(Range<usize>, Credential)> {
+    let mut spans = spans(text, Extent::Word);
+    spans.retain(|(range, credential)| {
+        *credential != Credential::Query || !query || has_secret_name(&text[range.clone()])
+    });
+    spans
 }
 
 /// Masks in a line of a file what [`found`] rejects.
 pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
-    let mut spans = spans(line, Extent::Word);
-    spans.retain(|(range, credential)| {
-        *credential != Credential::Query || has_secret_name(&line[range.clone()])
-    });
-    without(line, &spans)
+    without(line, &rejected(line, true))
 }
 
 /// Masks in the lines of a file what [`found`] rejects, and private keys of several lines.
@@ -220,12 +218,20 @@ fn is_login_of_ssh(text: &str, colon: usize, login: &str) -> bool {
     scheme.ends_with("ssh") && !login.contains(':')
 }
 
+/// Returns the texts between certain characters, with their offsets.
+fn words(text: &str, is_end: fn(char) -> bool) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = 0;
+    text.split(is_end).map(move |word| {
+        let at = next;
+        next += word.len();
+        next += text[next..].chars().next().map_or(0, char::len_utf8);
+        (at, word)
+    })
+}
+
 /// Finds logins and queries without a scheme: `user:password@registry/image`, `host?token=x`.
 fn word_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
-    let mut start = 0;
-    for word in text.split(is_end) {
-        let begin = start;
-        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
+    for (begin, word) in words(text, is_end) {
         if word.contains("//") {
             continue;
         }
@@ -262,10 +268,7 @@ fn word_spans(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credent
 /// Finds a login without a scheme that YAML has folded: `user:pass word@registry/image`.
 fn wrapped_login_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut begin = None;
-    let mut start = 0;
-    for word in text.split(is_end) {
-        let at = start;
-        start += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
+    for (at, word) in words(text, is_end) {
         if word.is_empty() {
             continue;
         }
@@ -320,10 +323,7 @@ fn key_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
 fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
     let mut spans = Vec::new();
     let mut before: Option<&str> = None;
-    let mut start = 0;
-    for word in text.split(char::is_whitespace) {
-        let begin = start;
-        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
+    for (begin, word) in words(text, char::is_whitespace) {
         if word.is_empty() {
             continue;
         }
