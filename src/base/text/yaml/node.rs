@@ -107,10 +107,8 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
             NodeContent::Scalar(scalar) => scalar.visit(visitor),
-            NodeContent::Mapping(column) => self.visit_map(Some(column), visitor),
-            NodeContent::EmptyMapping => self.visit_map(None, visitor),
-            NodeContent::Sequence(column) => self.visit_seq(Some(column), visitor),
-            NodeContent::EmptySequence => self.visit_seq(None, visitor),
+            NodeContent::Mapping(column) => self.visit_map(column, visitor),
+            NodeContent::Sequence(column) => self.visit_seq(column, visitor),
         }
     }
 
@@ -151,21 +149,17 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
-            NodeContent::Sequence(column) => self.visit_seq(Some(column), visitor),
+            NodeContent::Sequence(column) => self.visit_seq(column, visitor),
             // An absent value is an empty collection of either kind.
-            NodeContent::EmptySequence | NodeContent::Scalar(Scalar::Plain("")) => {
-                self.visit_seq(None, visitor)
-            }
+            NodeContent::Scalar(Scalar::Plain("")) => self.visit_seq(None, visitor),
             _ => Err(UnsupportedYaml),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
-            NodeContent::Mapping(column) => self.visit_map(Some(column), visitor),
-            NodeContent::EmptyMapping | NodeContent::Scalar(Scalar::Plain("")) => {
-                self.visit_map(None, visitor)
-            }
+            NodeContent::Mapping(column) => self.visit_map(column, visitor),
+            NodeContent::Scalar(Scalar::Plain("")) => self.visit_map(None, visitor),
             _ => Err(UnsupportedYaml),
         }
     }

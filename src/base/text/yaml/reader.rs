@@ -43,14 +43,10 @@ struct Key<'de> {
 #[derive(Clone, Copy)]
 pub(super) enum NodeContent<'de> {
     Scalar(Scalar<'de>),
-    /// A block mapping whose keys have this column.
-    Mapping(usize),
-    /// A block sequence whose dashes have this column.
-    Sequence(usize),
-    /// `{}`
-    EmptyMapping,
-    /// `[]`
-    EmptySequence,
+    /// A block mapping whose keys have this column, or `{}`.
+    Mapping(Option<usize>),
+    /// A block sequence whose dashes have this column, or `[]`.
+    Sequence(Option<usize>),
 }
 
 impl<'de> YamlReader<'de> {
@@ -121,7 +117,7 @@ impl<'de> YamlReader<'de> {
     /// Reads the start of a block collection.
     fn collection(&mut self) -> Result<NodeContent<'de>> {
         if self.is_at_dash() {
-            return Ok(NodeContent::Sequence(self.column));
+            return Ok(NodeContent::Sequence(Some(self.column)));
         }
         match self.token(None)? {
             YamlToken::Key(key) => Ok(self.mapping(key)),
@@ -132,7 +128,7 @@ impl<'de> YamlReader<'de> {
     /// Returns the mapping that starts with a key at the position.
     fn mapping(&mut self, key: Key<'de>) -> NodeContent<'de> {
         self.key = Some(key);
-        NodeContent::Mapping(self.column)
+        NodeContent::Mapping(Some(self.column))
     }
 
     /// Reads the value of a key, after the colon.
@@ -170,7 +166,7 @@ impl<'de> YamlReader<'de> {
         self.column += at - self.at;
         self.at = at;
         if self.is_at_dash() {
-            return Ok(NodeContent::Sequence(self.column));
+            return Ok(NodeContent::Sequence(Some(self.column)));
         }
         match self.token(Some(dash_column))? {
             YamlToken::Key(key) => Ok(self.mapping(key)),
@@ -194,8 +190,8 @@ impl<'de> YamlReader<'de> {
         let text = self.text;
         match &text.as_bytes()[self.at..] {
             [b'|', ..] => self.literal(parent.ok_or(UnsupportedYaml)?),
-            [b'{', b'}', ..] => self.value_before(NodeContent::EmptyMapping, self.at + 2),
-            [b'[', b']', ..] => self.value_before(NodeContent::EmptySequence, self.at + 2),
+            [b'{', b'}', ..] => self.value_before(NodeContent::Mapping(None), self.at + 2),
+            [b'[', b']', ..] => self.value_before(NodeContent::Sequence(None), self.at + 2),
             [quote @ (b'"' | b'\''), ..] => {
                 let (scalar, behind) = self.quoted(*quote)?;
                 let at = self.marks.behind_spaces(behind);
@@ -344,7 +340,7 @@ impl<'de> YamlReader<'de> {
     /// Skips a node.
     pub(super) fn skip_over(&mut self, content: NodeContent<'de>) -> Result<()> {
         match content {
-            NodeContent::Mapping(column) => self.nested(|reader| {
+            NodeContent::Mapping(Some(column)) => self.nested(|reader| {
                 while reader.next_key(column)?.is_some() {
                     if !reader.skip_plain(reader.at, column)? {
                         let value = reader.value(column)?;
@@ -353,7 +349,7 @@ impl<'de> YamlReader<'de> {
                 }
                 Ok(())
             }),
-            NodeContent::Sequence(column) => self.nested(|reader| {
+            NodeContent::Sequence(Some(column)) => self.nested(|reader| {
                 while reader.has_next_item(column)? {
                     if !reader.skip_plain(reader.at + "-".len(), column)? {
                         let item = reader.item(column)?;
@@ -362,7 +358,7 @@ impl<'de> YamlReader<'de> {
                 }
                 Ok(())
             }),
-            NodeContent::Scalar(_) | NodeContent::EmptyMapping | NodeContent::EmptySequence => {
+            NodeContent::Scalar(_) | NodeContent::Mapping(None) | NodeContent::Sequence(None) => {
                 Ok(())
             }
         }
