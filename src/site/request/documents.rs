@@ -27,7 +27,9 @@ pub(crate) trait RequestSpec: Send {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest;
 
     /// Returns whether the cluster depends on addresses of hosts.
-    fn uses_addresses(&self) -> bool;
+    fn uses_addresses(&self) -> bool {
+        true
+    }
 
     /// Returns whether the request may have requirements on the hardware of hosts.
     fn uses_hardware(&self, _: &ClusterParts) -> bool {
@@ -148,7 +150,9 @@ impl ClusterDocument {
         findings.extend(mistaken_annotations(&self.metadata, &at, false));
         let valid = !findings.iter().any(Finding::is_error);
         let findings = findings.into_iter().map(|finding| finding.for_cluster(&self.key)).collect();
-        Some((self.into_request(valid.then_some(cluster)), findings))
+        let machines = cluster.node_sets.values().filter_map(|set| set.machine.as_ref());
+        let named = machines.filter_map(|machine| Some(machine.named?.1)).collect();
+        Some((Request { named, ..self.into_request(valid.then_some(cluster)) }, findings))
     }
 
     /// Converts the document to a request. `cluster` is `None` if the request is invalid.

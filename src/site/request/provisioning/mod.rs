@@ -14,7 +14,6 @@ mod pod_subnet;
 mod software;
 mod unquoted_names;
 
-use super::Request;
 use super::cluster::{Cluster, Installation};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
@@ -51,15 +50,8 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 
 impl RequestSpec for ProvisioningSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let (cluster, findings) = check(self, &document, context);
-        let machines = cluster.node_sets.values().filter_map(|set| set.machine.as_ref());
-        let named = machines.filter_map(|machine| Some(machine.named?.1)).collect();
-        let (request, findings) = document.validated((cluster, findings))?;
-        Some((Request { named, ..request }, findings))
-    }
-
-    fn uses_addresses(&self) -> bool {
-        true
+        let checked = check(self, &document, context);
+        document.validated(checked)
     }
 
     fn uses_hardware(&self, _: &ClusterParts) -> bool {

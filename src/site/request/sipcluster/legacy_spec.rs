@@ -57,10 +57,6 @@ impl RequestSpec for LegacySpec {
         request.older = Some(Box::new(conversion));
         Some((request, findings))
     }
-
-    fn uses_addresses(&self) -> bool {
-        true
-    }
 }
 
 fn legacy_generation(key: &ClusterKey, conversion: &Conversion, origin: &Origin) -> Finding {
