@@ -25,32 +25,24 @@ pub(crate) fn check(hardware: &HardwareRequest) -> Result<HardwareRequirements, 
     let HardwareRequest { cpu, memory, storage, nics, system_vendor, firmware } = hardware;
     let mut check = HardwareValidation::default();
     let CpuRequest { count, arch, model, flags } = cpu.clone().unwrap_or_default();
-    let cpu = check.number(count, &["cpu".into(), "count".into()]).unwrap_or_default();
-    let mut text = |text: &Option<String>, route: &[&str]| {
-        let route: Vec<RouteStep> = route.iter().map(|step| (*step).into()).collect();
-        check.text(text.as_deref(), route)
-    };
-    let architectures = text(&arch, &["cpu", "arch"]);
-    let models = text(&model, &["cpu", "model"]);
+    let cpu = check.number(count, "cpu.count").unwrap_or_default();
+    let architectures = check.text(arch, "cpu.arch");
+    let models = check.text(model, "cpu.model");
     let vendor = system_vendor.clone().unwrap_or_default();
     let bios = firmware.clone().and_then(|firmware| firmware.bios).unwrap_or_default();
     let texts = [
-        (
-            HardwareText::Manufacturer,
-            vendor.manufacturer,
-            ["systemVendor", "manufacturer"].as_slice(),
-        ),
-        (HardwareText::ProductName, vendor.product_name, &["systemVendor", "productName"]),
-        (HardwareText::BiosVendor, bios.vendor, &["firmware", "bios", "vendor"]),
-        (HardwareText::BiosVersion, bios.version, &["firmware", "bios", "version"]),
+        (HardwareText::Manufacturer, vendor.manufacturer, "systemVendor.manufacturer"),
+        (HardwareText::ProductName, vendor.product_name, "systemVendor.productName"),
+        (HardwareText::BiosVendor, bios.vendor, "firmware.bios.vendor"),
+        (HardwareText::BiosVersion, bios.version, "firmware.bios.version"),
     ];
-    let texts: BTreeMap<HardwareText, TextPattern> = texts
-        .into_iter()
-        .filter_map(|(what, found, route)| Some((what, TextPattern::whole(&text(&found, route)?))))
-        .collect();
+    let texts = texts.into_iter().filter_map(|(what, found, path)| {
+        Some((what, TextPattern::whole(&check.text(found, path)?)))
+    });
+    let texts: BTreeMap<HardwareText, TextPattern> = texts.collect();
     let required = HardwareRequirements {
         cpu,
-        memory_mib: check.size(memory.as_ref(), quantity::mebibytes, &["memory".into()]),
+        memory_mib: check.size(memory.as_ref(), quantity::mebibytes, "memory"),
         architectures: architectures.into_iter().collect(),
         models: models.iter().map(|model| TextPattern::whole(model)).collect(),
         flags: check.flags(flags.as_deref().unwrap_or_default()),
@@ -68,17 +60,19 @@ struct HardwareValidation {
 }
 
 impl HardwareValidation {
-    fn report(&mut self, route: &[RouteStep], message: String, help: &str) {
-        self.mistakes.push(Mistake::new(route.to_vec(), message, help));
+    /// Reports a mistake at a path of fields and indices, such as `storage.0.type`.
+    fn report(&mut self, path: &str, message: String, help: &str) {
+        let step = |step: &str| step.parse::<usize>().map_or_else(|_| step.into(), RouteStep::from);
+        self.mistakes.push(Mistake::new(path.split('.').map(step).collect(), message, help));
     }
 
-    fn number(&mut self, number: Option<i64>, route: &[RouteStep]) -> Option<u64> {
+    fn number(&mut self, number: Option<i64>, path: &str) -> Option<u64> {
         let number = number?;
         let valid = u64::try_from(number).ok().filter(|_| (1..=MOST_UNITS).contains(&number));
         if valid.is_none() {
-            let field = field(route);
+            let field = field(path);
             let help = format!("write 1 to {MOST_UNITS}, or remove it");
-            self.report(route, format!("`{field}: {number}` is not a valid number"), &help);
+            self.report(path, format!("`{field}: {number}` is not a valid number"), &help);
         }
         valid
     }
@@ -87,28 +81,28 @@ impl HardwareValidation {
         &mut self,
         size: Option<&WrittenText>,
         parse: impl Fn(&str) -> Option<u64>,
-        route: &[RouteStep],
+        path: &str,
     ) -> u64 {
         let Some(WrittenText(text)) = size else {
             return 0;
         };
         parse(text.trim()).filter(|size| *size > 0).unwrap_or_else(|| {
-            let message = format!("`{}: {text}` is not an amount of bytes", field(route));
-            self.report(route, message, "write a Kubernetes quantity, such as `128Gi`");
+            let message = format!("`{}: {text}` is not an amount of bytes", field(path));
+            self.report(path, message, "write a Kubernetes quantity, such as `128Gi`");
             0
         })
     }
 
-    fn text(&mut self, text: Option<&str>, route: Vec<RouteStep>) -> Option<String> {
-        let text = text?.trim();
+    fn text(&mut self, text: Option<String>, path: &str) -> Option<String> {
+        let text = text.as_deref()?.trim();
         let length = text.chars().count();
         if text.trim_matches('*').is_empty() || length > LONGEST_TEXT {
             let message = match length {
-                0..=LONGEST_TEXT => format!("`{}: {text}` requires nothing", field(&route)),
-                _ => format!("`{}` has more than {LONGEST_TEXT} characters", field(&route)),
+                0..=LONGEST_TEXT => format!("`{}: {text}` requires nothing", field(path)),
+                _ => format!("`{}` has more than {LONGEST_TEXT} characters", field(path)),
             };
             let help = "write the inspected text; `*` stands for any text";
-            self.report(&route, message, help);
+            self.report(path, message, help);
             return None;
         }
         Some(text.to_owned())
@@ -117,9 +111,9 @@ impl HardwareValidation {
     fn flags(&mut self, flags: &[String]) -> BTreeSet<String> {
         for (index, flag) in flags.iter().enumerate() {
             if !is_cpu_flag(flag) {
-                let route = ["cpu".into(), "flags".into(), index.into()];
+                let message = "a CPU feature is not a single word".to_owned();
                 let help = "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`";
-                self.report(&route, "a CPU feature is not a single word".to_owned(), help);
+                self.report(&format!("cpu.flags.{index}"), message, help);
             }
         }
         flags.iter().map(|flag| flag.to_ascii_lowercase()).collect()
@@ -128,17 +122,17 @@ impl HardwareValidation {
     fn disks(&mut self, entries: &[DiskRequest]) -> Vec<RequiredDisks> {
         let entries = self.few(entries, "storage").iter().enumerate();
         let disks = entries.map(|(index, DiskRequest { count, min_size, kind })| {
-            let route = |field: &str| ["storage".into(), index.into(), field.into()];
+            let path = |field: &str| format!("storage.{index}.{field}");
             let known =
                 |kind: &String| DiskKind::ALL.into_iter().find(|it| it.to_string() == *kind);
             let parsed = kind.as_ref().map(known);
             if let (Some(None), Some(kind)) = (parsed, kind) {
                 let message = format!("unknown type of disks `{kind}`");
-                self.report(&route("type"), message, "write `HDD`, `SSD` or `NVME`");
+                self.report(&path("type"), message, "write `HDD`, `SSD` or `NVME`");
             }
             RequiredDisks {
-                count: self.number(count.or(Some(1)), &route("count")).unwrap_or(1),
-                bytes: self.size(min_size.as_ref(), quantity::bytes, &route("minSize")),
+                count: self.number(count.or(Some(1)), &path("count")).unwrap_or(1),
+                bytes: self.size(min_size.as_ref(), quantity::bytes, &path("minSize")),
                 size: min_size.as_ref().map(|size| size.0.trim().to_owned()),
                 kind: parsed.flatten(),
             }
@@ -149,12 +143,10 @@ impl HardwareValidation {
     fn nics(&mut self, entries: &[NicRequest]) -> Vec<RequiredNics> {
         let entries = self.few(entries, "nics").iter().enumerate();
         let nics = entries.map(|(index, NicRequest { count, min_speed_gbps, sriov })| {
-            let route = |field: &str| ["nics".into(), index.into(), field.into()];
+            let path = |field: &str| format!("nics.{index}.{field}");
             RequiredNics {
-                count: self.number(count.or(Some(1)), &route("count")).unwrap_or(1),
-                speed_gbps: self
-                    .number(*min_speed_gbps, &route("minSpeedGbps"))
-                    .unwrap_or_default(),
+                count: self.number(count.or(Some(1)), &path("count")).unwrap_or(1),
+                speed_gbps: self.number(*min_speed_gbps, &path("minSpeedGbps")).unwrap_or_default(),
                 sriov: sriov.unwrap_or_default(),
             }
         });
@@ -167,12 +159,12 @@ impl HardwareValidation {
             return entries;
         }
         let message = format!("`{field}` has more than {MOST_ENTRIES} entries");
-        self.report(&[field.into()], message, "write equal devices as one entry with a `count`");
+        self.report(field, message, "write equal devices as one entry with a `count`");
         &[]
     }
 }
 
-/// Returns the last field of a route.
-fn field(route: &[RouteStep]) -> &str {
-    route.iter().rev().find_map(RouteStep::key).unwrap_or_default()
+/// Returns the last field of a path.
+fn field(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or_default()
 }
