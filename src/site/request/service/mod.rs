@@ -123,7 +123,7 @@ impl ClusterService {
         self.route().into_iter().chain(below.iter().map(|step| RouteStep::from(*step))).collect()
     }
 
-    /// Returns its entries in the endpoints ConfigMap.
+    /// Returns its entries in the endpoints ConfigMap: the port, and the address if the SIPCluster has one.
     pub fn endpoints(&self) -> Vec<(String, String)> {
         let Some(endpoint) = &self.kind.endpoint else {
             return Vec::new();
@@ -136,7 +136,16 @@ impl ClusterService {
                 (client, DexSettings::CLIENT_ID.to_owned()),
             ];
         }
-        self.node_ports.first().map_or(Vec::new(), |port| self.address_entries(&key, *port))
+        let Some(port) = self.node_ports.first() else {
+            return Vec::new();
+        };
+        let address = self.cluster_ip.into_iter().flat_map(|address| {
+            [
+                (format!("{key}-host"), address.to_string()),
+                (key.clone(), format!("{}:{port}", bracketed(address))),
+            ]
+        });
+        address.chain([(format!("{key}-port"), port.to_string())]).collect()
     }
 
     /// Returns the address and port of the tenant's API, if it leads there and the SIPCluster has it.
@@ -144,17 +153,6 @@ impl ClusterService {
         let endpoint = self.kind.endpoint.as_ref()?;
         let is_api = endpoint.kind == EndpointKind::ControlPlane;
         is_api.then_some((self.cluster_ip?, *self.node_ports.first()?))
-    }
-
-    /// Returns the entries of a NodePort: the port, and the address if the SIPCluster has one.
-    fn address_entries(&self, key: &str, port: NodePort) -> Vec<(String, String)> {
-        let address = self.cluster_ip.into_iter().flat_map(|address| {
-            [
-                (format!("{key}-host"), address.to_string()),
-                (key.to_owned(), format!("{}:{port}", bracketed(address))),
-            ]
-        });
-        address.chain([(format!("{key}-port"), port.to_string())]).collect()
     }
 
     /// Returns the route to the service in its SIPCluster.

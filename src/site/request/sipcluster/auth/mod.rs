@@ -36,8 +36,8 @@ impl SipclusterValidation<'_> {
         let has_environment = entry.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty());
         let connectors = self.connectors(entry, issuer.as_ref(), has_environment, route);
         let clients = self.clients(entry, has_environment, route);
-        self.expiry(entry.expiry.as_ref(), route);
         let expiry = entry.expiry.clone().unwrap_or_default();
+        self.expiry(&expiry, route);
         let settings = DexSettings {
             issuer: issuer?,
             replicas: replicas?,
@@ -171,27 +171,25 @@ impl SipclusterValidation<'_> {
         secrets
     }
 
-    fn expiry(&mut self, expiry: Option<&Expiry>, route: &Route) {
-        let Some(expiry) = expiry else { return };
+    fn expiry(&mut self, expiry: &Expiry, route: &Route) {
         let tokens = expiry.refresh_tokens.clone().unwrap_or_default();
-        let refresh_token_route = |field: &'static str| vec!["expiry", "refreshTokens", field];
-        for (steps, text) in [
-            (vec!["expiry", "idTokens"], &expiry.id_tokens),
-            (vec!["expiry", "signingKeys"], &expiry.signing_keys),
-            (vec!["expiry", "authRequests"], &expiry.auth_requests),
-            (vec!["expiry", "deviceRequests"], &expiry.device_requests),
-            (refresh_token_route("reuseInterval"), &tokens.reuse_interval),
-            (refresh_token_route("absoluteLifetime"), &tokens.absolute_lifetime),
-            (refresh_token_route("validIfNotUsedFor"), &tokens.valid_if_not_used_for),
+        for (path, text) in [
+            ("idTokens", &expiry.id_tokens),
+            ("signingKeys", &expiry.signing_keys),
+            ("authRequests", &expiry.auth_requests),
+            ("deviceRequests", &expiry.device_requests),
+            ("refreshTokens.reuseInterval", &tokens.reuse_interval),
+            ("refreshTokens.absoluteLifetime", &tokens.absolute_lifetime),
+            ("refreshTokens.validIfNotUsedFor", &tokens.valid_if_not_used_for),
         ] {
             let Some(text) = text else { continue };
             // Only `reuseInterval` may be zero: a used refresh token is then invalid at once.
-            let may_be_none = steps.contains(&"reuseInterval");
+            let may_be_none = path.ends_with("reuseInterval");
             match values::duration(text) {
                 Some(length) if length > 0.0 || may_be_none => {}
                 _ => self.report(
                     Code::InvalidField,
-                    below(route, steps),
+                    below(route, ["expiry"].into_iter().chain(path.split('.'))),
                     format!("`{text}` is not a duration"),
                     "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days",
                 ),
