@@ -101,7 +101,8 @@ pub(crate) fn claimed_by_machines(
             origin: document.origin.clone(),
             machines,
             selector: host_selector::requirements(selector, &BTreeMap::new()).ok()?,
-            has_selector: has_requirements(selector),
+            has_selector: !selector.match_labels.is_empty()
+                || !selector.match_expressions.is_empty(),
             assigned_labels: host_selector::assigned_labels(selector, &BTreeMap::new()),
             makes_machines: kind != MACHINE,
             may_opt_in: None,
@@ -170,10 +171,6 @@ fn selector_of<'a>(
         }
         None => Some(Err(missing_part(kind, name))),
     }
-}
-
-fn has_requirements(selector: &HostSelector) -> bool {
-    !selector.match_labels.is_empty() || !selector.match_expressions.is_empty()
 }
 
 impl Claimant {

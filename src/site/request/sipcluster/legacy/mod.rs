@@ -107,13 +107,8 @@ fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
 
 /// Converts a document with a spec that [`is_legacy`].
 pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<'_>) -> Conversion {
-    let name = document
-        .get("metadata")
-        .and_then(|metadata| metadata.get("name"))
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let written = document.get("spec").cloned().unwrap_or_default();
+    let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let written = document["spec"].clone();
     let generation = generation(&written).unwrap_or(SipclusterGeneration::March2021);
     let mut converter = Converter {
         origin: origin.as_written(),
@@ -125,8 +120,7 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     };
     let spec = converter.spec(&written, &name);
     // An explicit annotation in the current form takes precedence.
-    let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    let annotated = annotations.is_some_and(|annotations| annotations.get(FORMER_NAME).is_some());
+    let annotated = document["metadata"]["annotations"].get(FORMER_NAME).is_some();
     let Converter { former_name, moved, errors, unknown, .. } = converter;
     let former_name = former_name.filter(|_| !annotated);
     let document = in_todays_form(document, spec, former_name.as_deref());
