@@ -69,7 +69,7 @@ pub(crate) fn generated(
             };
             let key = SecretKey { namespace, name: name.clone() };
             held.push(LocatedNetworkData {
-                holder: NetworkDataHolder::Generator(key),
+                holder: NetworkDataHolder { is_generated: true, key },
                 field: field.clone(),
                 is_declared: true,
                 is_live: false,

@@ -44,7 +44,7 @@ impl Extend<LocatedNetworkData> for Networks {
 
 impl Networks {
     fn add(&mut self, one: LocatedNetworkData) {
-        let key = one.holder.key();
+        let key = &one.holder.key;
         let alike = match self.held.entry(key.clone()) {
             // Nearly all have one holder.
             Entry::Vacant(entry) => {
@@ -53,7 +53,9 @@ impl Networks {
             }
             Entry::Occupied(entry) => entry.into_mut(),
         };
-        match alike.iter_mut().find(|other| other.holder.is_like(&one.holder)) {
+        let is_like =
+            |other: &&mut LocatedNetworkData| other.holder.is_generated == one.holder.is_generated;
+        match alike.iter_mut().find(is_like) {
             None => alike.push(one),
             Some(other) if !other.is_declared && one.is_declared => *other = one,
             Some(other) if other.is_declared && !one.is_declared => {}
@@ -113,14 +115,15 @@ impl Networks {
     /// no networks is not listed.
     fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<UnnamedNetworkData> {
         let has_networks = |held: &LocatedNetworkData| matches!(&held.data, Ok(data) if data.ids().next().is_some());
-        let secrets = self.held.values().flatten().filter_map(|held| match &held.holder {
-            NetworkDataHolder::Secret(key) => Some((key, &held.field.origin, held)),
-            NetworkDataHolder::Generator(_) => None,
-        });
+        let secrets = self.held.values().flatten().filter(|held| !held.holder.is_generated);
+        let is_named = |held: &LocatedNetworkData| named.contains(&held.holder.key);
         let mut unnamed: Vec<UnnamedNetworkData> = secrets
             .clone()
-            .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held))
-            .map(|(key, origin, _)| UnnamedNetworkData { key: key.clone(), origin: origin.clone() })
+            .filter(|held| !is_named(held) && !held.is_live && has_networks(held))
+            .map(|held| UnnamedNetworkData {
+                key: held.holder.key.clone(),
+                origin: held.field.origin.clone(),
+            })
             .collect();
         if unnamed.is_empty() {
             return unnamed;
@@ -128,10 +131,8 @@ impl Networks {
         // Several builds may put one Secret into several namespaces. It is named if a host of any
         // of these names it.
         let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
-        let mut seen: HashSet<_> = secrets
-            .filter(|(key, ..)| named.contains(key))
-            .map(|(_, origin, _)| place(origin))
-            .collect();
+        let mut seen: HashSet<_> =
+            secrets.filter(|held| is_named(held)).map(|held| place(&held.field.origin)).collect();
         unnamed.sort_by(|a, b| {
             place(&a.origin).cmp(&place(&b.origin)).then_with(|| a.key.cmp(&b.key))
         });
@@ -152,9 +153,7 @@ impl Networks {
             && hash.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         let base: ObjectName = base.parse().ok().filter(|_| is_hash)?;
         let base = SecretKey { namespace: name.namespace.clone(), name: base };
-        let is_generated =
-            |held: &LocatedNetworkData| matches!(held.holder, NetworkDataHolder::Generator(_));
-        self.held.get(&base)?.iter().any(is_generated).then_some(base)
+        self.held.get(&base)?.iter().any(|held| held.holder.is_generated).then_some(base)
     }
 
     /// Returns the network data that a host refers to, with findings about it.
@@ -166,7 +165,8 @@ impl Networks {
             let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
             let reason = match (keyless, names.first()) {
                 (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
-                    NoNetworkData::OtherFormat(NetworkDataHolder::Secret(name.clone()), NMSTATE)
+                    let holder = NetworkDataHolder { is_generated: false, key: name.clone() };
+                    NoNetworkData::OtherFormat(holder, NMSTATE)
                 }
                 (Some((name, keyless)), _) => {
                     NoNetworkData::Keyless(name.clone(), Box::new(keyless.clone()))
@@ -219,9 +219,9 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
         NetworkDataError::Malformed(
             MalformedNetworkData::Address { .. } | MalformedNetworkData::Unusable { .. },
         ) => {
-            let holder = match &held.holder {
-                NetworkDataHolder::Secret(_) => "the Secret".to_owned(),
-                other => other.to_string(),
+            let holder = match held.holder.is_generated {
+                false => "the Secret".to_owned(),
+                true => held.holder.to_string(),
             };
             let finding = Finding::new(
                 Code::InvalidNetworkData,

@@ -64,25 +64,12 @@ pub enum NoAddressReason {
 
 /// A holder of network data, in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
-pub enum NetworkDataHolder {
-    /// A Secret.
-    #[display("the Secret {_0}")]
-    Secret(SecretKey),
-    /// A generator of a kustomization, identified by the Secret that it makes.
-    #[display("what a kustomization generates as {_0}")]
-    Generator(SecretKey),
-}
-
-impl NetworkDataHolder {
-    pub(super) fn key(&self) -> &SecretKey {
-        match self {
-            NetworkDataHolder::Secret(key) | NetworkDataHolder::Generator(key) => key,
-        }
-    }
-
-    pub(super) fn is_like(&self, other: &NetworkDataHolder) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
+#[display("{} {key}", if *is_generated { "what a kustomization generates as" } else { "the Secret" })]
+pub struct NetworkDataHolder {
+    /// Set for a generator of a kustomization, and not for a Secret.
+    pub is_generated: bool,
+    /// The Secret, or the one that the generator makes.
+    pub key: SecretKey,
 }
 
 /// A Secret with network data that no host names.
@@ -153,7 +140,7 @@ impl LocatedNetworkData {
         builds: &Builds,
     ) -> Self {
         Self {
-            holder: NetworkDataHolder::Secret(key),
+            holder: NetworkDataHolder { is_generated: false, key },
             field: DocumentField::new(origin, object.route),
             is_declared: !builds.reach_of(origin).is_empty(),
             is_live: object.is_live,
