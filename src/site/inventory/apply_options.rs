@@ -53,11 +53,13 @@ pub(crate) const ARGOCD: [(&str, ApplyEffect); 2] =
 /// Annotations that make an object a hook for Argo CD.
 const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
 
-/// Returns the options of a host. `documents` are the manifest and the live object, the latter with
-/// `true`.
-pub(super) fn for_host<'d>(
-    documents: impl Iterator<Item = (&'d HostDocument, bool)>,
+/// Returns the options of a host, in its manifest and in its live object.
+pub(super) fn for_host(
+    manifest: Option<&HostDocument>,
+    live: Option<&HostDocument>,
 ) -> Vec<ApplyOption> {
+    let manifest = manifest.map(|manifest| (manifest, false));
+    let documents = manifest.into_iter().chain(live.map(|live| (live, true)));
     let options = documents.flat_map(|(document, is_live)| {
         in_metadata(&document.host.metadata, is_live, |route| document.origin.at(route))
     });

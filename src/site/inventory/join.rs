@@ -142,12 +142,7 @@ impl HostDescriptions {
             sync_options: manifest
                 .and_then(|manifest| manifest.host.metadata.annotation(SYNC_OPTIONS))
                 .map(str::to_owned),
-            apply_options: apply_options::for_host(
-                manifest
-                    .map(|manifest| (manifest, false))
-                    .into_iter()
-                    .chain(live.map(|live| (live, true))),
-            ),
+            apply_options: apply_options::for_host(manifest, live),
             applied_in_full_by: live.filter(|_| manifest.is_none()).and_then(|live| {
                 appliers::applied_in_full(&key, &live.host.metadata, settings)
                     .or_else(|| live.rendered_by.clone())
@@ -437,15 +432,15 @@ fn shell(document: &HostDocument) -> Finding {
 }
 
 fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Settings) -> Finding {
+    let fine = "a manifest and one snapshot of the same host are fine";
     let help = if document.origin.is_rendered() {
-        "render one of them; a manifest and one snapshot of the same host are fine".to_owned()
+        format!("render one of them; {fine}")
     } else if document.origin.file == other.file {
-        "keep one of the two documents; a manifest and one snapshot of the same host are fine"
-            .to_owned()
+        format!("keep one of the two documents; {fine}")
     } else if document.roots.is_empty() {
         sources::leave_out(settings, &[&document.origin.file])
     } else {
-        "take one of them out of the kustomization; a manifest and one snapshot of the same host are fine".to_owned()
+        format!("take one of them out of the kustomization; {fine}")
     };
     Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
         .at(document.origin.name())

@@ -81,16 +81,20 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
         return None;
     }
     let all: Vec<&Host> = hosts.iter().collect();
-    let met_by_none = requirements.iter().zip(&met).filter(|(_, met)| **met == 0);
-    let unmet: Vec<UnmetLabel> = met_by_none
-        .map(|((route, requirement), _)| UnmetLabel {
+    let unmet = |index: usize, who: &str, hosts: &[&Host]| {
+        let (route, requirement) = &requirements[index];
+        UnmetLabel {
             route: route.clone(),
-            by_key: lacks_key(requirement, &all),
-            what: format!("no host {}", in_words(requirement, &all)),
-            hint: hint(requirement, &all),
-        })
-        .collect();
-    if !unmet.is_empty() {
+            by_key: lacks_key(requirement, hosts),
+            what: format!("{who} {}", in_words(requirement, hosts)),
+            hint: hint(requirement, hosts),
+        }
+    };
+    let met_by_none = (0..met.len()).filter(|index| met[*index] == 0);
+    let met_by_none: Vec<UnmetLabel> =
+        met_by_none.map(|index| unmet(index, "no host", &all)).collect();
+    if !met_by_none.is_empty() {
+        let unmet = met_by_none;
         return Some(Mismatch { unmet });
     }
     // Every requirement is met by some host. The one that most often fails alone is the likely
@@ -99,7 +103,6 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     let Some(index) = only_unmet.iter().position(|count| *count == most && most > 0) else {
         return Some(Mismatch { unmet: vec![none_at_once(&requirements, &met)] });
     };
-    let (route, requirement) = &requirements[index];
     let meets_others = |host: &&Host| {
         requirements
             .iter()
@@ -107,19 +110,10 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
             .all(|(other, (_, others))| other == index || others.matches(&host.labels))
     };
     let others: Vec<&Host> = hosts.iter().filter(meets_others).collect();
-    let (count, verb) =
-        (counted(others.len(), "host"), if others.len() == 1 { "meets" } else { "meet" });
-    Some(Mismatch {
-        unmet: vec![UnmetLabel {
-            route: route.clone(),
-            by_key: lacks_key(requirement, &others),
-            what: format!(
-                "none of the {count} that {verb} its other requirements {}",
-                in_words(requirement, &others)
-            ),
-            hint: hint(requirement, &others),
-        }],
-    })
+    let verb = if others.len() == 1 { "meets" } else { "meet" };
+    let count = counted(others.len(), "host");
+    let who = format!("none of the {count} that {verb} its other requirements");
+    Some(Mismatch { unmet: vec![unmet(index, &who, &others)] })
 }
 
 /// Returns the requirements of a selector with their routes. Only `matchLabels` yields `Equal`;
