@@ -34,19 +34,15 @@ pub(super) fn check(
     let is_by_flux = |reached: &&ReachedContent<'_>| {
         reached.applied.agent == GitopsAgent::Flux && reached.applied.exclusion.is_none()
     };
-    let by_flux = reached.iter().filter(is_by_flux).flat_map(|reached| &reached.overlays);
-    let by_flux: BTreeSet<&usize> = by_flux.collect();
-    let by_component = |(index, component): (&'_ usize, &'_ Component)| {
-        let mut reached = reached.iter().filter(is_by_flux);
-        let is_reached = reached.any(|it| it.kustomizations.contains(&*component.directory));
-        (component.included && is_reached).then_some(*index)
+    let is_applied = |(index, _): &(&usize, &BuildRoot)| {
+        let component = wiring.components.get(index).filter(|component| component.included);
+        let has = |reached: &ReachedContent<'_>| {
+            let has_component = |it: &Component| reached.kustomizations.contains(&*it.directory);
+            reached.overlays.contains(index) || component.is_some_and(has_component)
+        };
+        is_chosen || reached.iter().filter(is_by_flux).any(has)
     };
-    let components: BTreeSet<usize> = wiring.components.iter().filter_map(by_component).collect();
-    let roots =
-        repo.inventory.roots.iter().filter(|(index, _)| {
-            is_chosen || by_flux.contains(index) || components.contains(index)
-        });
-    let roots: Vec<(&usize, &BuildRoot)> = roots.collect();
+    let roots: Vec<(&usize, &BuildRoot)> = repo.inventory.roots.iter().filter(is_applied).collect();
     let unbuildable = roots.iter().filter_map(|(_, root)| unbuildable(repo, root));
     let source = repo.context.sources.iter().find(|(_, source)| repo.is_source_of_settings(source));
     let over_output = source

@@ -288,13 +288,11 @@ fn by_argocd(
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let changes = source.kustomize.as_ref().map(|options| {
                 let route = steps(&["kustomize"]);
-                let changes = BuildChanges::from_argocd(&directory, origin, &route, options);
-                Box::new(match &overridden {
-                    Some(OverriddenSource { file, .. }) => {
-                        BuildChanges { place: Place::File(file.as_path().into()), ..changes }
-                    }
-                    None => changes,
-                })
+                let mut changes = BuildChanges::from_argocd(&directory, origin, &route, options);
+                if let Some(OverriddenSource { file, .. }) = &overridden {
+                    changes.place = Place::File(file.as_path().into());
+                }
+                Box::new(changes)
             });
             // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
             // type.
