@@ -114,13 +114,8 @@ impl Sites {
                 settings.clone(),
             ));
         }
-        let outputs: Vec<&Utf8Path> =
-            all.iter().map(|(_, settings)| settings.output.as_path()).collect();
-        findings
-            .extend(read.outside(&all.iter().map(|(site, _)| site).collect::<Vec<_>>(), &outputs));
-        for (site, settings) in &all {
-            findings.extend(read.listed_output(site, &settings.output, &outputs));
-        }
+        findings.extend(read.outside(&all));
+        findings.extend(all.iter().flat_map(|site| read.listed_output(site, &all)));
         findings.extend(same_applications(&all));
         findings.extend(overlapping(&all));
         // Findings of no particular site are suppressed by the root's settings.
@@ -156,15 +151,16 @@ impl Sites {
     ///
     /// Fails if a file or directory cannot be read.
     pub fn counterpart(&self, site: &Location) -> Result<Files, ReadError> {
-        if !site.directory.as_str().is_empty()
-            && !self.all.iter().any(|other| other.directory == site.directory)
-        {
-            let (part, settings) = with_settings(&self.repo, site.directory.clone(), Vec::new());
-            let read = ReferenceGraph::read(&self.repo)?;
-            return Ok(self.repo.limited_to(read.reach(part, &settings, &[])));
+        match self.all.iter().find(|other| other.directory == site.directory) {
+            Some(other) => Ok(other.files.clone()),
+            None if site.directory.as_str().is_empty() => Ok(self.repo.clone()),
+            None => {
+                let (part, settings) =
+                    with_settings(&self.repo, site.directory.clone(), Vec::new());
+                let read = ReferenceGraph::read(&self.repo)?;
+                Ok(self.repo.limited_to(read.reach(part, &settings, &[])))
+            }
         }
-        let found = self.all.iter().find(|other| other.directory == site.directory);
-        Ok(found.map_or(&self.repo, |other| &other.files).clone())
     }
 }
 
@@ -202,14 +198,16 @@ fn expanded(
     let mut known: Option<BTreeSet<Utf8PathBuf>> = None;
     let mut excluded = BTreeSet::new();
     for (index, entry) in root.sites.iter().enumerate() {
-        let at = || root.place(["sites".into(), RouteStep::from(index)]);
+        let mut report = |problem: &str, help: &str| {
+            let message = format!("`{entry}` in `sites` {problem}");
+            let place = root.place(["sites".into(), RouteStep::from(index)]);
+            findings.push(Finding::new(Code::NoSuchSite, message).at(place).help(help));
+        };
         let (excludes, plain) =
             entry.strip_prefix('!').map_or((false, entry.as_str()), |rest| (true, rest));
-        let plain = inside(Utf8Path::new(plain));
-        let Some(plain) = plain else {
-            let message = format!("`{entry}` in `sites` is not a directory inside the repo");
+        let Some(plain) = inside(Utf8Path::new(plain)) else {
             let help = "write it relative to the repo's root, such as `clusters/production` or `clusters/*`";
-            findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
+            report("is not a directory inside the repo", help);
             continue;
         };
         let matching: BTreeSet<Utf8PathBuf> = if repo.kind(&plain) == Some(EntryKind::Directory) {
@@ -227,9 +225,8 @@ fn expanded(
                 .collect()
         };
         if matching.is_empty() {
-            let message = format!("`{entry}` in `sites` matches no directory with manifests");
             let help = "fix the path, or remove it if the base cluster is gone; git does not keep empty directories";
-            findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
+            report("matches no directory with manifests", help);
         }
         if excludes { excluded.extend(matching) } else { found.extend(matching) }
     }

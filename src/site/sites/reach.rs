@@ -207,15 +207,15 @@ impl<'a> ReferenceGraph<'a> {
     /// the labels of its clusters.
     pub(super) fn listed_output(
         &self,
-        site: &Location,
-        output: &Utf8Path,
-        others: &[&Utf8Path],
+        (site, settings): &(Location, Settings),
+        sites: &[(Location, Settings)],
     ) -> Vec<Finding> {
+        let output = &settings.output;
         let read = self.named.iter().filter(|(file, _)| site.files.reads(file));
         let listed = read.flat_map(|(file, named)| named.iter().map(move |path| (file, path)));
         let is_foreign = |path: &Utf8Path| {
-            let is_below = |other: &&Utf8Path| path.starts_with(other) && !path.starts_with(output);
-            others.iter().any(is_below)
+            let is_below = |(_, other): &(_, Settings)| path.starts_with(&other.output);
+            !path.starts_with(output) && sites.iter().any(is_below)
         };
         let mut listed: Vec<_> = listed.filter(|(_, path)| is_foreign(path)).collect();
         listed.sort();
@@ -232,10 +232,10 @@ impl<'a> ReferenceGraph<'a> {
     }
 
     /// Reports requests and generated hosts that no site reads.
-    pub(super) fn outside(&self, sites: &[&Location], outputs: &[&Utf8Path]) -> Vec<Finding> {
+    pub(super) fn outside(&self, sites: &[(Location, Settings)]) -> Vec<Finding> {
         let is_read = |file: &Utf8Path| {
-            sites.iter().any(|site| site.files.reads(file))
-                || outputs.iter().any(|output| file.starts_with(output))
+            let mut sites = sites.iter();
+            sites.any(|(site, own)| site.files.reads(file) || file.starts_with(&own.output))
         };
         let mut findings: Vec<Finding> = self
             .requests

@@ -74,16 +74,10 @@ fn finding([one, other]: [&str; 2], machines: &[SharedMachine<'_>]) -> Finding {
          power the machines off"
     ));
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    let places = machines.iter().take(SHOWN).flat_map(|shared| {
-        let hosts = shared.hosts.iter();
-        hosts.map(move |host| (*host, shared.identity))
+    let places = machines.iter().take(SHOWN).flat_map(|SharedMachine { hosts, identity }| {
+        let words = |host: &Host| format!("{}, by {}", host.key, identity.words());
+        hosts.map(|host| (identity.place(host), words(host)))
     });
-    let places = places.map(|(host, identity)| (host, identity, identity.place(host)));
     // A base that both sites build has a single place.
-    let places = places.filter(|(.., place)| seen.insert(format!("{place:?}")));
-    finding.see_each(
-        places.map(|(host, identity, place)| {
-            (place, format!("{}, by {}", host.key, identity.words()))
-        }),
-    )
+    finding.see_each(places.filter(|(place, _)| seen.insert(format!("{place:?}"))))
 }
