@@ -13,6 +13,7 @@ use crate::base::api::installed::InstallationRecord;
 use crate::base::api::ipam;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::finding::{Finding, Origin};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::tree::Tree;
 use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
@@ -184,7 +185,7 @@ impl PreviousOutput {
         findings.extend(emptied(&files, output));
         findings.extend(missing(repo, &files, &state.entries, output));
         findings.extend(written_by_newer(&files, output));
-        let (held, ()) = rayon::join(|| by_host(held), || state.add_files(files));
+        let (held, ()) = rayon::join(|| grouped(held), || state.add_files(files));
         // Many hosts have the same cluster: to hash is cheaper than to compare.
         let host_clusters: HashSet<&ClusterKey> =
             held.values().flatten().map(|held| &held.cluster).collect();
@@ -387,20 +388,4 @@ fn read_entry(document: &Document<'_>, settings: &Settings) -> RecordedEntry {
         GeneratedHostState::Released(release) => RecordedEntry::Released(key, release),
         GeneratedHostState::Unlabelled => RecordedEntry::Unlabelled(key),
     }
-}
-
-/// Groups assignments by host.
-fn by_host(
-    mut all: Vec<(HostKey, RecordedAssignment)>,
-) -> BTreeMap<HostKey, Vec<RecordedAssignment>> {
-    // Sorting and then collecting is faster than to insert one by one.
-    all.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut by_host: Vec<(HostKey, Vec<RecordedAssignment>)> = Vec::with_capacity(all.len());
-    for (host, held) in all {
-        match by_host.last_mut() {
-            Some((last, all)) if *last == host => all.push(held),
-            _ => by_host.push((host, vec![held])),
-        }
-    }
-    by_host.into_iter().collect()
 }
