@@ -175,13 +175,10 @@ fn agent_build(
     is_above: bool,
     variables: &VariableSources,
 ) -> AgentBuild {
-    let (kustomization, unknown) = match &changes.kustomization {
-        Ok(kustomization) => (kustomization.clone(), None),
-        Err(reason) => (Default::default(), Some(reason)),
-    };
+    let kustomization = changes.kustomization.clone().unwrap_or_default();
     let directory = changes.directory.clone();
     let mut build = AgentBuild::new(by, &changes.origin, kustomization, directory, is_above);
-    if let Some(reason) = unknown {
+    if let Err(reason) = &changes.kustomization {
         build.set_unknown(reason.clone(), changes.place.clone());
     }
     let origin = changes.origin.as_written();

@@ -4,7 +4,7 @@
 //! at most warnings, which suggest the line of `sources` that excludes their files. Requests are an
 //! exception: nothing else would report a missing cluster.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -14,6 +14,7 @@ use super::substitution::NamespaceInputs;
 use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::names::{HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::{counted, subject_with_first};
 use crate::input::decode::suspected_templates::is_placeholder;
@@ -316,17 +317,10 @@ pub(super) fn without_duplicates(
     settings: &Settings,
 ) -> Vec<Finding> {
     let mut known: HashSet<&HostKey> = HashSet::with_capacity(documents.len());
-    let again = documents.iter().filter(|document| !known.insert(&document.key));
-    let mut by_key: HashMap<&HostKey, Vec<usize>> =
-        again.map(|document| (&document.key, Vec::new())).collect();
-    if by_key.is_empty() {
-        return Vec::new();
-    }
-    for (index, document) in documents.iter().enumerate() {
-        if let Some(indices) = by_key.get_mut(&document.key) {
-            indices.push(index);
-        }
-    }
+    let keys = documents.iter().map(|document| &document.key);
+    let again: HashSet<&HostKey> = keys.clone().filter(|key| !known.insert(*key)).collect();
+    let all = keys.enumerate().filter(|(_, key)| again.contains(key));
+    let by_key = grouped(all.map(|(index, key)| (key, index)));
     let mut dropped: BTreeSet<usize> = BTreeSet::new();
     let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
     for (key, indices) in by_key {
@@ -372,18 +366,12 @@ pub(super) fn without_duplicates(
         let finding = finding.at_each(shown.map(|index| documents[*index].origin.name()));
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
         // If all files may be examples, the advice must not exclude every one.
-        let others = files
-            .split_first()
-            .map(|(_, others)| others)
-            .filter(|others| are_all && !others.is_empty());
+        let others = files.get(1..).filter(|others| are_all && !others.is_empty());
         finding.help(sources::leave_out(settings, others.unwrap_or(&files)))
     };
     let findings = alike.into_iter().map(report).collect();
-    let mut index = 0;
-    documents.retain(|_| {
-        index += 1;
-        !dropped.contains(&(index - 1))
-    });
+    let mut indices = 0..;
+    documents.retain(|_| indices.next().is_none_or(|index| !dropped.contains(&index)));
     findings
 }
 

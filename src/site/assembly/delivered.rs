@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::agent_builds::AgentBuilds;
 use super::interpret::interpret_resource;
-use super::read_object::{HostContent, ReadContent, ReadObject, SecretContent, UnreadableKind};
+use super::read_object::{ReadContent, ReadObject, SecretContent, UnreadableKind};
 use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::kustomization::LOCAL_CONFIG;
@@ -116,8 +116,7 @@ fn lost_references(builds: &Builds, objects: &[ReadObject], renamed: &[Renaming]
         let ReadObject { origin, content: ReadContent::Host(content), .. } = object else {
             continue;
         };
-        let HostContent { host, .. } = &**content;
-        let Some(spec) = &host.spec else { continue };
+        let Some(spec) = &content.host.spec else { continue };
         let roots: Vec<usize> = match origin.delivered() {
             Some(delivered) => delivered.roots.clone(),
             None => builds.reach(&origin.file).iter().map(|reach| reach.root).collect(),
@@ -151,9 +150,7 @@ fn lost_references(builds: &Builds, objects: &[ReadObject], renamed: &[Renaming]
 impl ReadObject {
     /// Returns whether it is a host that builds leave out.
     fn is_local_host(&self) -> bool {
-        let ReadContent::Host(content) = &self.content else {
-            return false;
-        };
+        let ReadContent::Host(content) = &self.content else { return false };
         content.host.metadata.annotation(LOCAL_CONFIG).is_some_and(|value| value != "false")
     }
 

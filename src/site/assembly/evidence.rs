@@ -24,9 +24,7 @@ use crate::input::kustomize::Builds;
 use crate::input::load::Files;
 use crate::input::settings::sources::{self, Globs};
 use crate::input::settings::{InventoryMode, Settings};
-use crate::site::delivery::{
-    Agents, AppliedBuilds, ReachedContent, RenderedDirectory, applied_builds,
-};
+use crate::site::delivery::{Agents, AppliedBuilds, ReachedContent, applied_builds};
 use crate::site::inventory::Evidence;
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::previous::PreviousOutput;
@@ -59,19 +57,17 @@ impl<'a> HostProofs<'a> {
     ) -> (Self, Vec<Finding>) {
         let (applied, rendered) = applied_builds(builds, reached);
         let findings = agents.unread(repo, &rendered);
-        let made_of = |rendered: &RenderedDirectory| {
-            let below = |(_, origin): &&(HostKey, Origin)| rendered.has(&origin.file);
-            let made = documents.iter().filter(below);
-            let made = made.map(|(key, _)| (key.clone(), rendered.by.clone()));
-            made.collect::<Vec<_>>()
-        };
+        let rendered = documents.iter().filter_map(|(key, origin)| {
+            let by = rendered.iter().rfind(|rendered| rendered.has(&origin.file))?;
+            Some((key.clone(), by.by.clone()))
+        });
         let proofs = Self {
             settings,
             builds,
             state,
             globs: globs_of(settings),
             applied,
-            rendered: rendered.iter().flat_map(made_of).collect(),
+            rendered: rendered.collect(),
         };
         (proofs, findings)
     }
@@ -198,12 +194,9 @@ impl<'a> HostProofs<'a> {
                 _ => others.extend(self.is_unassigned(document).then_some(document)),
             }
         }
-        let mut findings: Vec<Finding> = forgotten
-            .into_iter()
-            .map(|(kustomization, hosts)| self.forgotten(&kustomization, &hosts))
-            .collect();
-        findings.extend(self.unproven(&others));
-        findings
+        let forgotten = forgotten.into_iter();
+        let forgotten = forgotten.map(|(file, hosts)| self.forgotten(&file, &hosts));
+        forgotten.chain(self.unproven(&others)).collect()
     }
 
     /// Returns whether the previous output assigns no host of the name: planning reports assigned
@@ -247,28 +240,24 @@ impl<'a> HostProofs<'a> {
     }
 
     fn unproven(&self, hosts: &[&HostDocument]) -> Option<Finding> {
+        if hosts.is_empty() {
+            return None;
+        }
         let by = hosts.iter().find_map(|host| host.rendered_by.as_ref());
-        let finding = Finding::new(
-            Code::HostNotApplied,
-            match by {
-                Some(by) => format!(
-                    "{} cannot be assigned: only {by} renders such manifests, so a patch cannot reach them",
-                    host_count(hosts)
-                ),
-                None => format!(
-                    "{} cannot be assigned: no kustomization renders such manifests, and nothing shows that the objects \
-                     exist",
-                    host_count(hosts)
-                ),
-            },
-        );
-        (!hosts.is_empty()).then(|| {
-            first_of(hosts, finding).help(format!(
-                "list the manifests in a kustomization that an agent applies; for a snapshot of live hosts, keep their \
-                 `uid` and `status`, or set `inventory: {{mode: observed}}`; {}",
-                sources::leave_out(self.settings, &files_of(hosts))
-            ))
-        })
+        let why = match by {
+            Some(by) => format!("only {by} renders such manifests, so a patch cannot reach them"),
+            None => {
+                "no kustomization renders such manifests, and nothing shows that the objects exist"
+                    .to_owned()
+            }
+        };
+        let message = format!("{} cannot be assigned: {why}", host_count(hosts));
+        let finding = Finding::new(Code::HostNotApplied, message);
+        Some(first_of(hosts, finding).help(format!(
+            "list the manifests in a kustomization that an agent applies; for a snapshot of live hosts, keep their `uid` \
+             and `status`, or set `inventory: {{mode: observed}}`; {}",
+            sources::leave_out(self.settings, &files_of(hosts))
+        )))
     }
 }
 

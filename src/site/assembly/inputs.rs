@@ -43,10 +43,8 @@ impl<'a> InputSelection<'a> {
         builds: &Builds,
     ) -> (Self, Vec<Finding>) {
         let sources = settings.sources.as_slice();
-        let roots = |source: &InputSource| {
-            source.kustomization.as_ref().map(|directory| builds.roots_of(directory))
-        };
-        let roots = sources.iter().map(|source| roots(source).unwrap_or_default()).collect();
+        let built = sources.iter().map(|source| source.kustomization.as_ref());
+        let roots = built.map(|it| it.map(|it| builds.roots_of(it)).unwrap_or_default()).collect();
         if !repo.streams().is_empty() {
             return (Self { sources, which: InputScope::Streams, roots }, Vec::new());
         }

@@ -199,12 +199,9 @@ impl Site {
             left_out.clear();
         }
         // An overlay in the output may be applied elsewhere, and so its hosts.
-        let roots_of_reached = inventory.hosts.iter().filter_map(|host| match host.evidence {
-            inventory::Evidence::Reached { root } => Some(root),
-            _ => None,
-        });
+        let roots = inventory.hosts.iter().filter_map(|host| host.evidence.root());
         let roots: BTreeSet<usize> =
-            roots_of_reached.chain(left_out.values().map(|host| host.root_index)).collect();
+            roots.chain(left_out.values().map(|host| host.root_index)).collect();
         let roots = roots.into_iter().map(|index| (index, builds.root(index)));
         let kept = roots.filter(|(_, root)| state.has_overlay_of(&root.directory));
         inventory.roots.extend(kept.map(|(index, root)| (index, root.clone())));

@@ -86,25 +86,14 @@ impl<'a> BuildNames<'a> {
         namespaces.filter_map(|(namespace, _)| namespace.parse().ok()).collect()
     }
 
-    /// Returns the host that an object is, or is about.
+    /// Returns namespace and name of a host, or of another object; `None`, with a finding, if they are
+    /// invalid.
     pub(super) fn host_key(
         &mut self,
         kind: &str,
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<HostKey> {
-        let (namespace, name) = self.namespace_and_name(kind, origin, metadata)?;
-        Some(HostKey { namespace, name })
-    }
-
-    /// Returns namespace and name of a host or request; `None`, with a finding, if they are
-    /// invalid.
-    fn namespace_and_name(
-        &mut self,
-        kind: &str,
-        origin: &Origin,
-        metadata: &Metadata,
-    ) -> Option<(Namespace, ObjectName)> {
         // A patch has a kind and a name but is no object.
         if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
             return None;
@@ -152,7 +141,7 @@ impl<'a> BuildNames<'a> {
             )
         };
         let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
-        Some((namespace?, name?))
+        Some(HostKey { namespace: namespace?, name: name? })
     }
 
     /// Returns the cluster that a document concerns, and the document's own name; `None`, with a
@@ -163,7 +152,7 @@ impl<'a> BuildNames<'a> {
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<(ClusterKey, ObjectName)> {
-        let (namespace, own_name) = self.namespace_and_name(object.kind, origin, metadata)?;
+        let HostKey { namespace, name: own_name } = self.host_key(object.kind, origin, metadata)?;
         if object.cluster_label.is_none() {
             return Some((ClusterKey { namespace, name: own_name.clone() }, own_name));
         }
@@ -196,7 +185,7 @@ impl<'a> BuildNames<'a> {
         origin: Origin,
         host: Box<BareMetalHost>,
     ) -> Option<HostDocument> {
-        let (namespace, name) = self.namespace_and_name(host::KIND, &origin, &host.metadata)?;
+        let key = self.host_key(host::KIND, &origin, &host.metadata)?;
         let own_namespace = non_empty(&host.metadata.namespace).map(str::to_owned);
         let reach = self.builds.reach_of(&origin);
         let mut known = HashSet::new();
@@ -204,7 +193,7 @@ impl<'a> BuildNames<'a> {
         let is_given =
             own_namespace.is_some() || reach.iter().any(|reach| reach.namespace.is_some());
         Some(HostDocument {
-            key: HostKey { namespace, name },
+            key,
             roots: roots.collect(),
             file: (!origin.is_rendered()).then(|| origin.file.clone()),
             namespace_by_settings: !is_given && self.inputs.namespace(&origin).is_some(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 
 use super::agent_builds::AgentBuilds;
 use super::concern::Concern;
@@ -222,12 +222,11 @@ fn refuse_closed(
     closed: &[(Utf8PathBuf, String)],
 ) -> Result<(), ReadError> {
     let NamespaceInputs { repo, settings, .. } = naming;
-    let is_applied = |directory: &Utf8Path| {
+    let is_applied = |(directory, _): &&(Utf8PathBuf, String)| {
         let mut applied = agents.applied.iter();
-        applied.any(|applied| applied.directory.starts_with(directory))
+        settings.may_read(directory) && applied.any(|it| it.directory.starts_with(directory))
     };
-    let mut possible = closed.iter().filter(|(directory, _)| settings.may_read(directory));
-    match possible.find(|(directory, _)| is_applied(directory)) {
+    match closed.iter().find(is_applied) {
         Some((directory, reason)) => Err(scan::needed(repo, settings, directory, reason)),
         None => Ok(()),
     }

@@ -15,13 +15,10 @@ pub(super) fn config_map_templates(document: &Document<'_>) -> Vec<Place> {
     if !document.mentions(&KEYS) {
         return Vec::new();
     }
-    let Ok(config_map) = document.parse::<yaml_serde::Value>() else {
-        return Vec::new();
-    };
-    KEYS.into_iter()
-        .filter(|key| config_map.get("data").is_some_and(|data| data.get(*key).is_some()))
-        .map(|key| document.origin.at(["data", key]))
-        .collect()
+    let config_map = document.parse::<yaml_serde::Value>().ok();
+    let data = config_map.as_ref().and_then(|config_map| config_map.get("data"));
+    let has = |key: &&str| data.is_some_and(|data| data.get(*key).is_some());
+    KEYS.into_iter().filter(has).map(|key| document.origin.at(["data", key])).collect()
 }
 
 /// Finds the templates beside kustomizations, which generate ConfigMaps from them.

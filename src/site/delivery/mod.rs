@@ -54,7 +54,7 @@ use crate::input::settings::gitops::HostsForm;
 use crate::site::inventory::Inventory;
 
 pub(crate) use agent_objects::{AgentObject, AgentObjectContent, GROUPS};
-pub(crate) use agents::{Agents, AppliedBuilds, RenderedDirectory, applied_builds};
+pub(crate) use agents::{Agents, AppliedBuilds, applied_builds};
 pub(crate) use applied::{AppliedDirectory, ObjectOption};
 pub(crate) use build_changes::BuildChanges;
 pub use components::Component;
