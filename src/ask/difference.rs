@@ -127,7 +127,7 @@ pub fn between(
             ));
         }
         difference.stale = pending.files.len();
-        let (changes, mut review) = reviewed(&before, &earlier, &after, &later.site);
+        let (changes, mut review) = compare_outputs(&before, &earlier, &after, &later.site);
         let brought = brought(ungenerated, &after, &earlier.settings.output);
         if !brought.files.is_empty() {
             let brought = Review::new(&brought, &earlier_tree, &earlier);
@@ -152,12 +152,17 @@ pub(crate) fn supposed(
     later: GeneratedSite,
 ) -> Result<Difference, Error> {
     let after = later.changes.is_some().then(|| later.output(head)).transpose()?;
-    let known = after.map(|after| reviewed(&before, &earlier.site, &after, &later.site));
+    let known = after.map(|after| compare_outputs(&before, &earlier.site, &after, &later.site));
     Ok(Difference { known, findings: later.findings, ..Difference::default() })
 }
 
 /// Compares the output of an earlier state with that of a later one.
-fn reviewed(before: &Tree, earlier: &Site, after: &Tree, later: &Site) -> (OutputChanges, Review) {
+fn compare_outputs(
+    before: &Tree,
+    earlier: &Site,
+    after: &Tree,
+    later: &Site,
+) -> (OutputChanges, Review) {
     let (old, new) = (&earlier.settings.output, &later.settings.output);
     let clusters: BTreeSet<ClusterKey> =
         before.keys().filter_map(|path| layout::cluster_of(path)).collect();

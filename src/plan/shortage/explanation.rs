@@ -33,7 +33,7 @@ pub(in crate::plan) struct ShortageExplanation {
 
 impl ShortageExplanation {
     /// Explains requirements that no host meets; `by_value` is set if values of labels matter.
-    fn excluding(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
+    fn label_exclusion(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
         let by_value = by_value && needs.named().is_none();
         let mismatch = by_value.then(|| mismatch(hosts, needs.selector)).flatten();
         // A machine may lack a host because of its other requirements.
@@ -60,7 +60,7 @@ impl ShortageExplanation {
         let topology = demand.needs.topology_keys.iter();
         let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
         let excluded = match matching.is_empty() {
-            true => Self::excluding(hosts, &demand.needs, !refusals.is_empty()),
+            true => Self::label_exclusion(hosts, &demand.needs, !refusals.is_empty()),
             false => Self::default(),
         };
         Self {
@@ -85,7 +85,7 @@ impl ShortageExplanation {
         causes: &ShortageCauses,
     ) -> Self {
         match causes.matching {
-            0 => Self::excluding(hosts, &demand.needs, true),
+            0 => Self::label_exclusion(hosts, &demand.needs, true),
             _ => Self::default(),
         }
     }
