@@ -43,7 +43,8 @@ pub(super) fn steps<'a>(
     let has_hosts = |path: &Utf8Path| path.starts_with(&hosts) && !layout::is_kustomization(path);
     let (host_files, others): (Vec<_>, Vec<_>) =
         changes.iter().partition(|(path, _)| has_hosts(path));
-    let mut steps: Vec<WriteStep<'_>> = if host_files.iter().all(|(_, change)| is_new(change)) {
+    let is_new = |(_, change): &(_, &Change)| matches!(change, Change::Create { .. });
+    let mut steps: Vec<WriteStep<'_>> = if host_files.iter().all(is_new) {
         // A file that did not exist has no hosts to lose, so the order does not matter.
         host_files.into_iter().map(|(path, _)| WriteStep::Put(path)).collect()
     } else {
@@ -62,10 +63,6 @@ pub(super) fn puts_and_removals<'a>(
         changes.into_iter().partition(|(_, change)| change.texts().1.is_some());
     let written = written.into_iter().map(|(path, _)| WriteStep::Put(path));
     written.chain(removed.into_iter().map(|(path, _)| WriteStep::Remove(path))).collect()
-}
-
-fn is_new(change: &Change) -> bool {
-    matches!(change, Change::Create { .. })
 }
 
 fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {

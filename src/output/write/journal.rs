@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    PreparedChanges, StagedFile, WriteError, above, handover, is_absent, remove, remove_empty,
+    PreparedChanges, WriteError, above, handover, is_absent, put_in_place, remove, remove_empty,
+    staged_file,
 };
 use crate::base::layout;
 use crate::input::git::HeadCommit;
@@ -129,16 +130,12 @@ impl Journal {
         root: &Utf8Path,
         output: &Utf8Path,
         changes: &BTreeMap<Utf8PathBuf, Change>,
-        mut before: BTreeMap<&Utf8PathBuf, String>,
+        before: &BTreeMap<&Utf8PathBuf, String>,
     ) -> Self {
         let hosts = changes.par_iter().filter_map(|(path, change)| {
             let below = path.strip_prefix(output).ok().filter(|below| scope.has(below))?;
-            Some((path, below.to_owned(), change.texts().1.map(hash)))
-        });
-        let hosts: Vec<_> = hosts.collect();
-        let hosts = hosts.into_iter().map(|(path, below, after)| {
-            let before = before.remove(path);
-            (below, JournalEntry { before, after })
+            let (before, after) = (before.get(path).cloned(), change.texts().1.map(hash));
+            Some((below.to_owned(), JournalEntry { before, after }))
         });
         let hosts = hosts.collect();
         let below = changes.keys().filter_map(|path| path.strip_prefix(output).ok());
@@ -157,7 +154,7 @@ impl Journal {
             path: path.clone(),
             reason: error.to_string(),
         })?;
-        StagedFile::new(path, &text)?.rename()
+        put_in_place(staged_file(&path, &text)?, &path)
     }
 
     /// Checks that all paths are permitted for a journal, which may come from a commit.

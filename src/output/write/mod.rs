@@ -100,7 +100,7 @@ pub fn write_output(
     // Checked as late as possible. A change by another program after this point is lost.
     let before = expect_unchanged(root, &changes.files);
     let written = before.and_then(|before| {
-        Journal::new(scope, root, output, &changes.files, before).write(root, output)
+        Journal::new(scope, root, output, &changes.files, &before).write(root, output)
     });
     if let Err(error) = written {
         prepared.abandon();
@@ -136,7 +136,7 @@ fn expect_unchanged<'a>(
 /// Staged changes that are known to be permitted.
 struct PreparedChanges<'a> {
     root: &'a Utf8Path,
-    staged: HashMap<&'a str, StagedFile>,
+    staged: HashMap<&'a str, TempPath>,
     leftovers: &'a [Utf8PathBuf],
     /// Directories that were created for them.
     created: BTreeSet<Utf8PathBuf>,
@@ -167,7 +167,7 @@ impl<'a> PreparedChanges<'a> {
         self.created = create_directories(root, directories)?;
         self.staged = written
             .par_iter()
-            .map(|(path, text)| Ok((path.as_str(), StagedFile::new(root.join(path), text)?)))
+            .map(|(path, text)| Ok((path.as_str(), staged_file(&root.join(path), text)?)))
             .collect::<Result<_, WriteError>>()?;
         let stale = changes.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));
         let stale: Vec<&Utf8PathBuf> = stale.map(|(path, _)| path).chain(self.leftovers).collect();
@@ -187,7 +187,7 @@ impl<'a> PreparedChanges<'a> {
             match *step {
                 WriteStep::Put(path) => {
                     if let Some(staged) = self.staged.remove(path.as_str()) {
-                        staged.rename()?;
+                        put_in_place(staged, &self.root.join(path))?;
                     }
                 }
                 WriteStep::Remove(path) => {
@@ -226,34 +226,23 @@ fn create_directories<'a>(
     Ok(created)
 }
 
-/// A complete temporary file, not yet at its path.
-struct StagedFile {
-    file: TempPath,
-    path: Utf8PathBuf,
+/// Writes a text to a temporary file beside its path.
+fn staged_file(path: &Utf8Path, text: &str) -> Result<TempPath, WriteError> {
+    let staged = new_file_beside(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        // A migrated file of a user keeps its permissions.
+        if let Ok(there) = fs::symlink_metadata(path) {
+            file.as_file().set_permissions(there.permissions())?;
+        }
+        // Closed at once, because there may be more files than a process can have open.
+        Ok(file.into_temp_path())
+    });
+    staged.map_err(WriteError::refused("write", path.to_owned()))
 }
 
-impl StagedFile {
-    /// Writes a text to a temporary file beside its path.
-    fn new(path: Utf8PathBuf, text: &str) -> Result<Self, WriteError> {
-        let staged = new_file_beside(&path).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            // A migrated file of a user keeps its permissions.
-            if let Ok(there) = fs::symlink_metadata(&path) {
-                file.as_file().set_permissions(there.permissions())?;
-            }
-            // Closed at once, because there may be more files than a process can have open.
-            Ok(file.into_temp_path())
-        });
-        match staged {
-            Ok(file) => Ok(Self { file, path }),
-            Err(source) => Err(WriteError::refused("write", path)(source)),
-        }
-    }
-
-    fn rename(self) -> Result<(), WriteError> {
-        let Self { file, path } = self;
-        file.persist(&path).map_err(|error| WriteError::refused("write", path)(error.error))
-    }
+/// Moves a complete temporary file to its path.
+fn put_in_place(staged: TempPath, path: &Utf8Path) -> Result<(), WriteError> {
+    staged.persist(path).map_err(|error| WriteError::refused("write", path.to_owned())(error.error))
 }
 
 fn new_file_beside(path: &Utf8Path) -> io::Result<NamedTempFile> {
