@@ -38,9 +38,9 @@ fn accepted(wanted: Type) -> ValueType {
 
 /// Returns why kustomize refuses a kustomization that was decoded to `written`.
 pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<KustomizationRefusal> {
-    let reader = KustomizationReader(PlainScalars::new(document));
-    let refused =
-        reader.check(written, KUSTOMIZATION, &mut Vec::new()).or_else(|| enforced(written));
+    let scalars = PlainScalars::new(document);
+    let mut reader = KustomizationReader { scalars, route: Vec::new() };
+    let refused = reader.check(written, KUSTOMIZATION).or_else(|| enforced(written));
     refused.map(|(why, route, is_key)| {
         let origin = &document.origin;
         let place = if route.is_empty() {
@@ -57,41 +57,40 @@ pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Kustom
 /// A reason, the route to it, and whether the key (not the value) is wrong.
 type RefusedValue = (String, Vec<RouteStep>, bool);
 
-struct KustomizationReader<'d>(PlainScalars<'d>);
+struct KustomizationReader<'d> {
+    scalars: PlainScalars<'d>,
+    /// Route to the current value.
+    route: Vec<RouteStep>,
+}
 
 impl KustomizationReader<'_> {
     /// Returns the first value or key that has the wrong type or is unknown.
-    fn check(
-        &self,
-        value: &Value,
-        wanted: Type,
-        route: &mut Vec<RouteStep>,
-    ) -> Option<RefusedValue> {
-        let found = self.found(value, route);
+    fn check(&mut self, value: &Value, wanted: Type) -> Option<RefusedValue> {
+        let found = self.found(value);
         let expected = accepted(wanted);
         // `encoding/json` accepts null for every type.
         if ![expected, NOTHING].contains(&found) {
             let (expected, found) = (expected.words, found.words);
-            let why = format!("`{}` must be {expected}, found {found}", shown(route));
-            return Some((why, route.clone(), false));
+            let why = format!("`{}` must be {expected}, found {found}", shown(&self.route));
+            return Some((why, self.route.clone(), false));
         }
         match (value, wanted) {
             (Value::Sequence(items), Type::List(wanted)) => {
                 items.iter().enumerate().find_map(|(index, item)| {
-                    within(route, RouteStep::from(index), |route| self.check(item, *wanted, route))
+                    self.within(RouteStep::from(index), |reader| reader.check(item, *wanted))
                 })
             }
             (Value::Mapping(fields), Type::Object(_) | Type::Texts | Type::Labels) => {
                 fields.iter().find_map(|(key, value)| {
                     let Some(key) = key.as_str() else {
                         return Some((
-                            format!("`{}` has a key that is not a string", shown(route)),
-                            route.clone(),
+                            format!("`{}` has a key that is not a string", shown(&self.route)),
+                            self.route.clone(),
                             true,
                         ));
                     };
-                    within(route, RouteStep::from(key), |route| {
-                        self.check_field(key, value, wanted, route)
+                    self.within(RouteStep::from(key), |reader| {
+                        reader.check_field(key, value, wanted)
                     })
                 })
             }
@@ -99,16 +98,11 @@ impl KustomizationReader<'_> {
         }
     }
 
-    fn check_field(
-        &self,
-        key: &str,
-        value: &Value,
-        wanted: Type,
-        route: &mut Vec<RouteStep>,
-    ) -> Option<RefusedValue> {
+    fn check_field(&mut self, key: &str, value: &Value, wanted: Type) -> Option<RefusedValue> {
+        let route = &self.route;
         match wanted {
-            Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key, route)) {
-                Some((_, field_type)) => self.check(value, field_type, route),
+            Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key)) {
+                Some((_, field_type)) => self.check(value, field_type),
                 None => Some((format!("unknown field `{}`", shown(route)), route.clone(), true)),
             },
             // kustomize writes such a key without quotes and cannot read it back.
@@ -116,7 +110,7 @@ impl KustomizationReader<'_> {
                 if matches!(
                     read_by_others(key),
                     Some(OtherReading::Boolean | OtherReading::Number)
-                ) || self.is_switch(key, route) =>
+                ) || self.is_switch(key) =>
             {
                 let why = format!(
                     "`{key}` in `{}` must be quoted, because kustomize does not read the key as a string",
@@ -124,17 +118,25 @@ impl KustomizationReader<'_> {
                 );
                 Some((why, route.clone(), true))
             }
-            _ => self.check(value, Type::Text, route),
+            _ => self.check(value, Type::Text),
         }
     }
 
     /// Returns whether a plain key is a boolean of YAML 1.1, which kustomize reads as `true` or
     /// `false`.
-    fn is_switch(&self, key: &str, route: &[RouteStep]) -> bool {
-        read_by_others(key) == Some(OtherReading::Switch) && self.0.has_key(route)
+    fn is_switch(&self, key: &str) -> bool {
+        read_by_others(key) == Some(OtherReading::Switch) && self.scalars.has_key(&self.route)
     }
 
-    fn found(&self, value: &Value, route: &[RouteStep]) -> ValueType {
+    /// Calls `look` one step further down the route.
+    fn within<T>(&mut self, step: RouteStep, look: impl FnOnce(&mut Self) -> T) -> T {
+        self.route.push(step);
+        let found = look(self);
+        self.route.pop();
+        found
+    }
+
+    fn found(&self, value: &Value) -> ValueType {
         match value {
             Value::Null => NOTHING,
             Value::Bool(_) => FLAG,
@@ -142,28 +144,16 @@ impl KustomizationReader<'_> {
             Value::Sequence(_) => LIST,
             Value::Mapping(_) => MAPPING,
             Value::String(text) => {
-                match read_by_others(text).filter(|_| self.0.has_at(route, text)) {
+                match read_by_others(text).filter(|_| self.scalars.has_at(&self.route, text)) {
                     Some(OtherReading::Switch | OtherReading::Boolean) => FLAG,
                     Some(OtherReading::Number) => ANY_NUMBER,
                     Some(OtherReading::Null) => NOTHING,
                     Some(OtherReading::Date) | None => TEXT,
                 }
             }
-            Value::Tagged(tagged) => self.found(&tagged.value, route),
+            Value::Tagged(tagged) => self.found(&tagged.value),
         }
     }
-}
-
-/// Calls `look` one step further down the route.
-fn within<T>(
-    route: &mut Vec<RouteStep>,
-    step: RouteStep,
-    look: impl FnOnce(&mut Vec<RouteStep>) -> T,
-) -> T {
-    route.push(step);
-    let found = look(route);
-    route.pop();
-    found
 }
 
 /// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.

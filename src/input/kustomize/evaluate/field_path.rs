@@ -15,20 +15,16 @@ pub(super) struct FieldPathWalk<F> {
     pub(super) is_scalar: bool,
     /// Number of values visited.
     pub(super) count: usize,
+    /// Route to the current value.
+    pub(super) route: Vec<RouteStep>,
     pub(super) set: F,
 }
 
 impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
-    pub(super) fn at(
-        &mut self,
-        value: &mut Value,
-        parts: &[String],
-        route: &mut Vec<RouteStep>,
-        is_new: bool,
-    ) -> StepResult {
+    pub(super) fn at(&mut self, value: &mut Value, parts: &[String], is_new: bool) -> StepResult {
         let Some((part, rest)) = parts.split_first() else {
             self.count += 1;
-            return (self.set)(value, route, is_new);
+            return (self.set)(value, &self.route, is_new);
         };
         if let Some(index) = index(part) {
             let items = list(value, part)?;
@@ -38,23 +34,23 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
             } else if items.len() <= index {
                 return Err(EvaluationError::Refused(format!("a list has no item {index}")));
             }
-            return self.step(&mut items[index], index.into(), rest, route, is_new);
+            return self.step(&mut items[index], index.into(), rest, is_new);
         }
         if part == "*" {
             let items = list(value, part)?;
             return items
                 .iter_mut()
                 .enumerate()
-                .try_for_each(|(index, item)| self.step(item, index.into(), rest, route, false));
+                .try_for_each(|(index, item)| self.step(item, index.into(), rest, false));
         }
         if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
-            return self.entries(value, entry, rest, route);
+            return self.entries(value, entry, rest);
         }
         match value {
-            Value::Mapping(mapping) => self.field(mapping, part, rest, route),
+            Value::Mapping(mapping) => self.field(mapping, part, rest),
             Value::Null if self.create => {
                 let mut mapping = Mapping::new();
-                let result = self.field(&mut mapping, part, rest, route);
+                let result = self.field(&mut mapping, part, rest);
                 *value = Value::Mapping(mapping);
                 result
             }
@@ -67,13 +63,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
         }
     }
 
-    fn field(
-        &mut self,
-        mapping: &mut Mapping,
-        part: &str,
-        rest: &[String],
-        route: &mut Vec<RouteStep>,
-    ) -> StepResult {
+    fn field(&mut self, mapping: &mut Mapping, part: &str, rest: &[String]) -> StepResult {
         let is_new = mapping.get(part).is_none_or(Value::is_null);
         if is_new && !self.create {
             return Ok(());
@@ -82,7 +72,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
             mapping.insert(Value::from(part), Value::Mapping(Mapping::new()));
         }
         let value = mapping.entry(Value::from(part)).or_insert(Value::Null);
-        self.step(value, part.into(), rest, route, is_new)
+        self.step(value, part.into(), rest, is_new)
     }
 
     fn step(
@@ -90,23 +80,16 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
         value: &mut Value,
         step: RouteStep,
         rest: &[String],
-        route: &mut Vec<RouteStep>,
         is_new: bool,
     ) -> StepResult {
-        route.push(step);
-        self.at(value, rest, route, is_new)?;
-        route.pop();
+        self.route.push(step);
+        self.at(value, rest, is_new)?;
+        self.route.pop();
         Ok(())
     }
 
     /// Visits the list items that match `[field=pattern]`.
-    fn entries(
-        &mut self,
-        value: &mut Value,
-        entry: &str,
-        rest: &[String],
-        route: &mut Vec<RouteStep>,
-    ) -> StepResult {
+    fn entries(&mut self, value: &mut Value, entry: &str, rest: &[String]) -> StepResult {
         let not_read = || EvaluationError::Beyond(format!("unsupported path `[{entry}]`"));
         let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
         let regex = Regex::new(pattern).map_err(|_| not_read())?;
@@ -128,7 +111,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
         let rest = if field.is_empty() { &[] } else { rest };
         meant
             .into_iter()
-            .try_for_each(|index| self.step(&mut items[index], index.into(), rest, route, false))
+            .try_for_each(|index| self.step(&mut items[index], index.into(), rest, false))
     }
 }
 

@@ -96,10 +96,11 @@ pub(super) fn update(
                     reference,
                     by_name: &by_name,
                     referrer: &referrer,
+                    route: Vec::new(),
                     changes: Vec::new(),
                 };
                 object
-                    .change(|whole| update.walk(whole, &keys(&field.path), &mut Vec::new()))
+                    .change(|whole| update.walk(whole, &keys(&field.path)))
                     .map_err(|problem| (index, problem))?;
                 for (route, place) in update.changes {
                     object.note(ForeignValue { route, place, goes_on: false, replaces: true });
@@ -170,34 +171,31 @@ struct ReferenceUpdate<'a> {
     reference: &'a NameReference,
     by_name: &'a HashMap<&'a str, Vec<&'a RenamedObject>>,
     referrer: &'a Referrer,
+    /// Route to the current value.
+    route: Vec<RouteStep>,
     /// Changed routes, with the places that set the new values.
     changes: Vec<(Vec<RouteStep>, Place)>,
 }
 
 impl ReferenceUpdate<'_> {
-    fn walk(
-        &mut self,
-        value: &mut Value,
-        keys: &[String],
-        route: &mut Vec<RouteStep>,
-    ) -> StepResult {
+    fn walk(&mut self, value: &mut Value, keys: &[String]) -> StepResult {
         match (value, keys) {
             (Value::Null, _) => Ok(()),
             (Value::Sequence(items), _) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    route.push(index.into());
-                    self.walk(item, keys, route)?;
-                    route.pop();
+                    self.route.push(index.into());
+                    self.walk(item, keys)?;
+                    self.route.pop();
                 }
                 Ok(())
             }
-            (value, []) => self.set(value, route),
+            (value, []) => self.set(value),
             (Value::Mapping(mapping), [key, rest @ ..]) => {
-                route.push(RouteStep::from(key.as_str()));
+                self.route.push(RouteStep::from(key.as_str()));
                 if let Some(value) = mapping.get_mut(key.as_str()) {
-                    self.walk(value, rest, route)?;
+                    self.walk(value, rest)?;
                 }
-                route.pop();
+                self.route.pop();
                 Ok(())
             }
             (_, [key, ..]) => Err(EvaluationError::Refused(format!(
@@ -206,7 +204,7 @@ impl ReferenceUpdate<'_> {
         }
     }
 
-    fn set(&mut self, value: &mut Value, route: &[RouteStep]) -> StepResult {
+    fn set(&mut self, value: &mut Value) -> StepResult {
         // kustomize completes such a reference by the namespace beside the name.
         if value.is_mapping() {
             return Err(EvaluationError::beyond("a name reference leads to a mapping"));
@@ -214,7 +212,8 @@ impl ReferenceUpdate<'_> {
         let name = scalar_text(value).unwrap_or_default();
         if let Some(to) = self.referral(&name)?.filter(|to| to.now.name != name) {
             *value = Value::from(to.now.name.as_str());
-            self.changes.push((route.to_vec(), to.place.clone()));
+            let place = to.place.clone();
+            self.changes.push((self.route.clone(), place));
         }
         Ok(())
     }

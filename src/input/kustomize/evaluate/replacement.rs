@@ -266,9 +266,10 @@ impl ReplacementTarget {
             create: self.options.create,
             is_scalar: is_scalar(value),
             count: 0,
+            route: Vec::new(),
             set,
         };
-        object.change(|whole| walk.at(whole, &parts, &mut Vec::new(), false))?;
+        object.change(|whole| walk.at(whole, &parts, false))?;
         if walk.count == 0 {
             let why = format!("a target of a replacement has no `{path}`");
             return Err(EvaluationError::Refused(why));
