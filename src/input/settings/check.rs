@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::assignment::AssignmentSettings;
 use super::files::SettingsFiles;
-use super::outputs::OutputSettings;
 use super::provisioning::is_image;
 use super::{Ignored, Settings, inside, inside_or_root};
 use crate::base::api::gitops::GitopsAgent;
@@ -94,7 +93,7 @@ impl Settings {
     }
 
     fn check_outputs(&self, files: &SettingsFiles) -> Vec<Finding> {
-        if self.templates.is_none() && !self.outputs.iter().all(OutputSettings::adds_metadata) {
+        if self.templates.is_none() && !self.outputs.iter().all(|output| output.adds_metadata()) {
             let help = "write `templates: my-templates`; the templates of output `x` are in my-templates/outputs/x/";
             let message = "`outputs` requires `templates`, the directory with their templates";
             return vec![invalid(message, files.setting("outputs"), help)];
