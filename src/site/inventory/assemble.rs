@@ -321,33 +321,30 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
 
 /// Compares names in natural order: runs of digits by value, the rest by character.
 pub(crate) fn natural(a: &str, b: &str) -> Ordering {
-    let (mut rest_a, mut rest_b) = (a, b);
-    while !rest_a.is_empty() && !rest_b.is_empty() {
-        let (part_a, part_b) = (leading_part(rest_a), leading_part(rest_b));
-        let digits = part_a.starts_with(|c: char| c.is_ascii_digit())
-            && part_b.starts_with(|c: char| c.is_ascii_digit());
-        let order = if digits {
-            let (a, b) = (part_a.trim_start_matches('0'), part_b.trim_start_matches('0'));
-            a.len().cmp(&b.len()).then_with(|| a.cmp(b))
-        } else {
-            part_a.cmp(part_b)
+    for (part_a, part_b) in parts(a).zip(parts(b)) {
+        let are_numbers = part_a[0].is_ascii_digit() && part_b[0].is_ascii_digit();
+        let order = match are_numbers {
+            true => value(part_a).cmp(&value(part_b)),
+            false => part_a.cmp(part_b),
         };
-        if order != Ordering::Equal {
+        if order.is_ne() {
             return order;
         }
-        rest_a = &rest_a[part_a.len()..];
-        rest_b = &rest_b[part_b.len()..];
     }
     // `r01` and `r1` have equal values but are different names, so the order must not treat them as
     // equal.
-    rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b))
+    parts(a).count().cmp(&parts(b).count()).then_with(|| a.cmp(b))
 }
 
-/// Returns the longest prefix that is all digits or has none.
-fn leading_part(text: &str) -> &str {
-    let digits = text.starts_with(|c: char| c.is_ascii_digit());
-    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
-    &text[..end]
+/// Splits a name into runs of digits and of other characters.
+fn parts(name: &str) -> impl Iterator<Item = &[u8]> {
+    name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit())
+}
+
+/// Returns digits without leading zeros, after their number, by which they compare first.
+fn value(digits: &[u8]) -> (usize, &[u8]) {
+    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+    (digits.len() - zeros, &digits[zeros..])
 }
 
 #[cfg(test)]
