@@ -46,11 +46,10 @@ impl Identity {
     /// Returns the place of the identity in a host.
     pub(crate) fn place(&self, host: &Host) -> Place {
         match self {
-            Self::BootMac(_) => host.origin.at(["spec", "bootMACAddress"]),
-            Self::Mac(mac) if host.network.boot_mac == Some(*mac) => {
-                host.origin.at(["spec", "bootMACAddress"])
+            Self::Mac(mac) if host.network.boot_mac != Some(*mac) => {
+                host.live_place(["status", "hardware", "nics"])
             }
-            Self::Mac(_) => host.live_place(["status", "hardware", "nics"]),
+            Self::BootMac(_) | Self::Mac(_) => host.origin.at(["spec", "bootMACAddress"]),
             Self::Serial(_) => {
                 host.live_place(["status", "hardware", "systemVendor", "serialNumber"])
             }

@@ -180,12 +180,11 @@ impl MachineProperties {
         }
         // The sort is stable, so the order within a family stays.
         nics.iter_mut().for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
-        let models: Vec<Model> =
-            cards().filter_map(|card| Model::try_from(card.model.clone()?).ok()).collect();
+        let model = |card: &Nic| Model::try_from(card.model.clone()?).ok();
+        let models: Vec<Model> = cards().filter_map(model).collect();
         let said = |label: &str| labels.get(label).and_then(|value| value.parse::<bool>().ok());
         let has_sriov = |card: &Nic| {
-            let model = card.model.clone().and_then(|model| Model::try_from(model).ok());
-            said(SRIOV).unwrap_or(model.is_some_and(|model| devices.have_sriov(model)))
+            said(SRIOV).unwrap_or(model(card).is_some_and(|model| devices.have_sriov(model)))
         };
         // One with an IPv4 and an IPv6 address is listed twice.
         let mut inspected: BTreeMap<&str, InspectedCard> = BTreeMap::new();

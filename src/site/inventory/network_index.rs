@@ -234,13 +234,12 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
         }
         NetworkDataError::Malformed(MalformedNetworkData::Shape) => {
             "write JSON or YAML with a list of `networks`; each `id` and `ip_address` is text"
-                .to_owned()
         }
         NetworkDataError::NotBase64 => {
-            "write the text under `stringData`, or encode it by `base64`".to_owned()
+            "write the text under `stringData`, or encode it by `base64`"
         }
         NetworkDataError::NoFile(_) => {
-            "add the file, or fix the path, which is relative to the kustomization".to_owned()
+            "add the file, or fix the path, which is relative to the kustomization"
         }
     };
     let message = format!("host {host} has network data in {}, which {error}", held.holder);
