@@ -488,10 +488,13 @@ fn no_host_has_the_address_of_its_pools_gateway_or_at_an_end_of_its_network() {
     // An IPAddress says itself what its network is.
     for (address, is_told) in [("198.51.100.255", true), ("198.51.100.1", false)] {
         let repo = repo(kept);
+        assigned(&repo);
         given(&repo, "m1-provisioning", address, false);
-        let said = repo.generate(&[]).expect(0).stderr;
+        let said = repo.generate(&[]).stderr;
         assert_eq!(said.contains("SIP0335"), is_told, "{said}");
-        assert_eq!(haproxy(&repo).contains(&format!("{address}:")), !is_told);
+        if !is_told {
+            assert!(haproxy(&repo).contains(&format!("{address}:")), "{said}");
+        }
     }
     let repo = with_gateway(kept);
     repo.replace(

@@ -862,5 +862,5 @@ fn an_application_set_matches_files_as_git_does() {
         help(only(&several, Code::RenderedUnlabelled)).starts_with("a template makes the path")
     );
     let twice = run("*config.yaml", "overlays/hosts/declared/inventory");
-    assert!(codes(&twice).contains(&Code::RenderedByTwo), "{:?}", twice.findings);
+    assert!(codes(&twice).contains(&Code::TwoAppliers), "{:?}", twice.findings);
 }

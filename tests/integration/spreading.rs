@@ -194,6 +194,18 @@ fn constraints_of_the_site_are_for_node_sets_without_their_own() {
     assert_eq!(scaled(&repo, "one", 5, own), [1, 4]);
 }
 
+/// Whatever its value is, the other racks suffice.
+#[test]
+fn a_rack_that_only_flux_knows_is_no_rack() {
+    let repo = with_racks(&[("a", 2), ("b", 2), ("c", 1)]);
+    repo.replace("snapshot/hosts.yaml", "example.com/rack: c", "example.com/rack: '${RACK}'");
+    let even = "      topologySpreadConstraints: [{topologyKey: example.com/rack, maxSkew: 1}]\n";
+
+    request(&repo, "one", 4, even);
+
+    repo.generate(&[]).expect(0);
+}
+
 #[test]
 fn hosts_that_a_new_constraint_leaves_without_a_domain_are_told_from_unselected_ones() {
     let repo = with_racks(&[("a", 2)]);

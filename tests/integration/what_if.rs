@@ -319,6 +319,16 @@ fn a_host_that_metal3_has_not_registered_is_not_free_without_its_cluster() {
     }
 }
 
+/// No Machine gives it up, so nothing removes its operating system.
+#[test]
+fn an_unassigned_machine_of_a_provisioning_keeps_its_system() {
+    let repo = Repo::generated("provisioning");
+    for host in ["lab/depot-01", "lab/depot-07"] {
+        let answer = json(&repo, &["--unassign", host]);
+        assert_eq!(answer["isServed"], true, "{host}: {answer}");
+    }
+}
+
 #[test]
 fn a_hypothesis_about_nothing_known_is_refused() {
     let repo = Repo::generated("multi-cluster");

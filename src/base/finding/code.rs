@@ -190,7 +190,7 @@ codes! {
     "0346" InvalidMark Error Run Shown "an annotation for a reservation or maintenance is invalid"
     "0347" IdleMark Warning Run Shown "a reservation or maintenance mark matches no host, or has expired"
     "0349" UnusedObject Warning Run Shown "an object that no build reaches is invalid or a duplicate"
-    "0353" RefusedHost Warning Run Shown "the API server or Metal3 refuses a host for its boot MAC address, power state or a label"
+    "0353" RefusedHost Warning Run Shown "the API server or Metal3 refuses a host for its name or a field"
     "0354" PreAllocationConflict Error Cluster Shown "a pool cannot keep the address of a host"
     "0357" HostNotApplied Warning Run Shown "a host cannot be assigned, because nothing shows that an agent applies it"
 

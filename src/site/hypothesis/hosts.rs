@@ -267,8 +267,12 @@ pub fn selectors(choices: &[HostChoice], site: &Site) -> Result<Vec<Selector>, U
     selectors.collect()
 }
 
-/// Takes hosts from their clusters.
+/// Takes hosts from their clusters. Cluster API deprovisions a host that a Machine gives up; the machine
+/// of a Provisioning keeps its operating system.
 pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
+    let held = site.state.held.iter();
+    let machines = held.filter(|(_, held)| held.iter().any(|held| held.part.node.is_some()));
+    let machines: BTreeSet<HostKey> = machines.map(|(host, _)| host.clone()).collect();
     site.state.held.retain(|host, _| !hosts.contains(host));
     for host in &mut site.inventory.hosts {
         if !hosts.contains(&host.key) {
@@ -276,6 +280,9 @@ pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
         }
         host.assignment.claims.clear();
         host.assignment.legacy_key = None;
+        if machines.contains(&host.key) {
+            continue;
+        }
         host.live.usage = None;
         if may_run(host.live.provisioning.as_deref()) {
             host.live.provisioning = Some("available".to_owned());
