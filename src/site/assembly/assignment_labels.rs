@@ -123,16 +123,11 @@ pub(super) fn mistakes(
 fn invalid(cluster: &Cluster, settings: &Settings) -> Option<Finding> {
     let problem = cluster.node_sets.keys().find_map(|part| {
         let labels = settings.assignment.labels_of(&cluster.key, part);
-        let bad = labels.iter().find(|(key, value)| !is_label(key, value));
-        match bad {
-            Some((key, value)) => {
-                Some(format!("the label `{key}: {value}`, which no host can have"))
-            }
-            None => {
-                let key = settings.assignment.collision(&cluster.key, part)?;
-                Some(format!("two labels with the key `{key}`"))
-            }
+        if let Some((key, value)) = labels.iter().find(|(key, value)| !is_label(key, value)) {
+            return Some(format!("the label `{key}: {value}`, which no host can have"));
         }
+        let key = settings.assignment.collision(&cluster.key, part)?;
+        Some(format!("two labels with the key `{key}`"))
     })?;
     let message = format!("hosts of {} would get {problem}", cluster.key);
     Some(

@@ -119,13 +119,13 @@ impl HostChoice {
     fn hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
         let hosts = &site.inventory.hosts;
         match self {
-            HostChoice::Named(key) => match site.inventory.host(key) {
-                Some(host) => Ok(BTreeSet::from([host.key.clone()])),
-                None => {
-                    let meant = similar_host(key.name.as_str(), site);
-                    Err(UnknownSubject::Host(with_suggestion(key, meant)))
-                }
-            },
+            HostChoice::Named(key) if site.inventory.host(key).is_some() => {
+                Ok(BTreeSet::from([key.clone()]))
+            }
+            HostChoice::Named(key) => {
+                let meant = similar_host(key.name.as_str(), site);
+                Err(UnknownSubject::Host(with_suggestion(key, meant)))
+            }
             HostChoice::Selected(selector) => {
                 let whole = with_prefixes(selector, site).map_err(|unknown| {
                     // A host without its namespace reads as the key of a label.

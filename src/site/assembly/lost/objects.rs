@@ -39,26 +39,23 @@ impl<'a> AbsenceEvidence<'a> {
     pub(super) fn lost(&self) -> Vec<LostObject<'a>> {
         let (state, clusters) = (self.state, self.clusters);
         let lost_clusters =
-            state.clusters.iter().filter(|cluster| !clusters.contains_key(*cluster)).map(
-                |cluster| {
-                    let what = format!("cluster `{cluster}`");
-                    self.part_of_cluster(LostKind::Cluster, what, cluster.name.as_str(), cluster)
-                },
-            );
-        let hosts =
-            state.held.iter().filter(|(host, _)| self.inventory.index(host).is_none()).filter_map(
-                |(host, held)| {
-                    // Hosts of a removed cluster are reported with the cluster.
-                    let held = held.iter().find(|held| clusters.contains_key(&held.cluster))?;
-                    Some(LostObject {
-                        what: format!("host `{host}` of `{}`", held.cluster),
-                        name: host.name.as_str(),
-                        cluster: &held.cluster,
-                        builds: self.builds_of_host(&held.origin.file),
-                        kind: LostKind::Host,
-                    })
-                },
-            );
+            state.clusters.iter().filter(|cluster| !clusters.contains_key(*cluster));
+        let lost_clusters = lost_clusters.map(|cluster| {
+            let what = format!("cluster `{cluster}`");
+            self.part_of_cluster(LostKind::Cluster, what, cluster.name.as_str(), cluster)
+        });
+        let lost_hosts = state.held.iter().filter(|(host, _)| self.inventory.index(host).is_none());
+        let hosts = lost_hosts.filter_map(|(host, held)| {
+            // Hosts of a removed cluster are reported with the cluster.
+            let held = held.iter().find(|held| clusters.contains_key(&held.cluster))?;
+            Some(LostObject {
+                what: format!("host `{host}` of `{}`", held.cluster),
+                name: host.name.as_str(),
+                cluster: &held.cluster,
+                builds: self.builds_of_host(&held.origin.file),
+                kind: LostKind::Host,
+            })
+        });
         lost_clusters
             .chain(self.lost_node_sets())
             .chain(hosts)
