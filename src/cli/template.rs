@@ -47,9 +47,7 @@ enum TemplateCommand {
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     match &arguments.command {
-        TemplateCommand::List => {
-            templates::names().for_each(|name| print(format_args!("{name}\n")))
-        }
+        TemplateCommand::List => templates::names().for_each(|name| print(format!("{name}\n"))),
         TemplateCommand::Show { name } => {
             print_document(&ReportDocument::trusted(
                 templates::embedded(name).ok_or_else(|| unknown(name))?,
@@ -57,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         }
         TemplateCommand::Values { name } => {
             match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {
-                [] => say(format_args!("`{name}` receives no values\n")),
+                [] => say(format!("`{name}` receives no values\n")),
                 given => print(report::given(given)),
             }
         }

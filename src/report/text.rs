@@ -4,7 +4,6 @@
 //! except line feeds, no credentials, and no CI runner commands. So no output channel has to
 //! filter.
 
-use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
@@ -169,12 +168,6 @@ impl From<&str> for ReportText {
 impl From<String> for ReportText {
     fn from(text: String) -> Self {
         text.as_str().into()
-    }
-}
-
-impl From<fmt::Arguments<'_>> for ReportText {
-    fn from(text: fmt::Arguments<'_>) -> Self {
-        text.as_str().map_or_else(|| Cow::from(text.to_string()), Cow::from).as_ref().into()
     }
 }
 
