@@ -255,7 +255,7 @@ pub(crate) fn generate_by(
         findings.extend(lint::unknown_topology_keys(&site));
     }
     // The loss of the last host with a label does not make its key a mistake.
-    options.hypothesis.apply(&mut site)?;
+    findings.extend(options.hypothesis.apply(&mut site)?);
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
         // Clusters left out by name are not touched. Without any cluster, that is the only finding

@@ -186,7 +186,7 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
             "changes the name of 1 host, such as metal/host-1 to `host-1-foo`",
         ),
         (
-            "  patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /spec, value: {online: false}}]'}]\n",
+            "  patches: [{target: {kind: BareMetalHost}, patch: '- {op: add, path: /spec, value: {online: false}}'}]\n",
             "adds a spec to 1 generated host, such as metal/host-1",
         ),
     ] {
@@ -205,7 +205,7 @@ fn an_object_that_changes_how_ours_apply_hosts_is_refused() {
         flux(
             "root",
             "./overlays/agents/flux",
-            &format!("  patches: [{{target: {{{target}}}, patch: '[{patch}]'}}]\n"),
+            &format!("  patches: [{{target: {{{target}}}, patch: '- {patch}'}}]\n"),
         )
     };
     let all = "kind: Kustomization";

@@ -319,6 +319,21 @@ fn a_host_that_metal3_has_not_registered_is_not_free_without_its_cluster() {
     }
 }
 
+/// Requests know these hosts by their places in the inventory.
+#[test]
+fn hosts_that_a_provisioning_names_are_the_same_after_a_loss() {
+    let repo = Repo::generated("placement-machines");
+    let all = ["n2", "n5", "n3", "n1", "n4"].map(|name| format!("metal3/{name}"));
+    for count in 1..=all.len() {
+        let without = all.iter().take(count).flat_map(|host| ["--without", host]);
+        let run = what_if(&repo, &without.collect::<Vec<_>>());
+        assert!(run.code < 2, "{}", run.stderr);
+    }
+    let repo = Repo::generated("provisioning");
+    let answer = json(&repo, &["--without", "lab/depot-01"]);
+    assert_eq!(answer["isServed"], false, "{answer}");
+}
+
 /// No Machine gives it up, so nothing removes its operating system.
 #[test]
 fn an_unassigned_machine_of_a_provisioning_keeps_its_system() {

@@ -14,6 +14,7 @@ use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::base::finding::position::{DocumentShape, Origin};
+use crate::base::finding::{Code, Finding};
 use crate::base::grouping::occurrences;
 use crate::base::text::{counted, known_names};
 use crate::input::load::Stream;
@@ -21,7 +22,7 @@ use crate::site::Site;
 use crate::site::inventory::addresses::{AddressSource, KnownAddress};
 use crate::site::inventory::host::{AssignmentLabels, HostNetwork, LiveState};
 use crate::site::inventory::identity::may_run;
-use crate::site::inventory::machine::MachineProperties;
+use crate::site::inventory::machine::{MachineProperties, RequiredMachine};
 use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::{Evidence, Host};
 
@@ -288,6 +289,37 @@ pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
             host.live.provisioning = Some("available".to_owned());
         }
     }
+}
+
+/// Removes hosts. A request that names one by its MAC address cannot be served, and its other hosts stay.
+pub(super) fn remove(gone: &BTreeSet<HostKey>, site: &mut Site) -> Vec<Finding> {
+    let before: Vec<HostKey> = site.inventory.hosts.iter().map(|host| host.key.clone()).collect();
+    site.inventory.remove(gone);
+    let after = |host: usize| site.inventory.index(&before[host]);
+    let mut findings = Vec::new();
+    for (key, request) in &mut site.clusters {
+        request.named = request.named.iter().filter_map(|host| after(*host)).collect();
+        let node_sets = request.cluster.iter_mut().flat_map(|cluster| &mut cluster.node_sets);
+        let mut lost = None;
+        for (part, node_set) in node_sets {
+            let Some((mac, host)) = node_set.machine.as_ref().and_then(|machine| machine.named)
+            else {
+                continue;
+            };
+            node_set.machine = Some(RequiredMachine { named: after(host).map(|host| (mac, host)) });
+            if after(host).is_none() {
+                let gone = &before[host];
+                let message =
+                    format!("{part} of {key} is host {gone} by its MAC address, which is gone");
+                lost = Some(Finding::new(Code::NamedHostRefused, message).at(node_set.at.place()));
+            }
+        }
+        if let Some(lost) = lost {
+            request.cluster = None;
+            findings.push(lost.help("name the host that replaces it").for_cluster(key));
+        }
+    }
+    findings
 }
 
 /// Gives bought hosts an address on each interface that services use.

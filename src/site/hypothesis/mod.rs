@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::finding::Finding;
 use crate::base::text::suggest::alike;
 use crate::site::Site;
 
@@ -105,12 +106,12 @@ pub fn with_suggestion(unknown: impl fmt::Display, meant: Option<String>) -> Str
 }
 
 impl Hypothesis {
-    /// Changes a site.
+    /// Changes a site. Reports machines of Provisionings whose host is gone.
     ///
     /// # Errors
     ///
     /// Returns what the site does not have.
-    pub(crate) fn apply(&self, site: &mut Site) -> Result<(), UnknownSubject> {
+    pub(crate) fn apply(&self, site: &mut Site) -> Result<Vec<Finding>, UnknownSubject> {
         let gone = self.gone_hosts(site)?;
         let unassigned = hosts::chosen(&self.unassigned, site)?;
         for cluster in &self.removed {
@@ -122,9 +123,9 @@ impl Hypothesis {
             scale.apply(site)?;
         }
         hosts::free(&unassigned, site);
-        site.inventory.remove(&gone);
+        let findings = hosts::remove(&gone, site);
         hosts::address_bought(site);
-        Ok(())
+        Ok(findings)
     }
 
     /// Returns the hypothesis in sentences.
