@@ -122,7 +122,7 @@ fn a_request_that_is_left_out_of_the_input_is_not_gone() {
 
     assert_says(
         &run.stderr,
-        &["error[SIP0013]: lab/press is not in the input", "clusters/press.yaml:5:9"],
+        &["error[SIP0013]: cluster lab/press is not in the input", "clusters/press.yaml:5:9"],
     );
     // And one that is gone gives its hosts back.
     repo.remove(PRESS);
@@ -456,7 +456,7 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
     );
 
     repo.remove(HOSTS);
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["the repo has no hosts"]);
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["add the host: a BareMetalHost with"]);
 }
 
 #[test]

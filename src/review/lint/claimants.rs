@@ -61,9 +61,8 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
                      them"
                 ),
             };
-            let claimed = taken.saturating_add(left).min(*machines);
             let message = format!(
-                "{} is no request of sipgen, and claims {claimed} of the {} {which}{verdict}",
+                "{} is no request of sipgen, and claims {machines} of the {} {which}{verdict}",
                 claimant.title,
                 counted(taken + left, "unused host"),
             );
