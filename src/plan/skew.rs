@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::topology::occurrences;
 use crate::base::api::names::Namespace;
 use crate::base::api::topology_spread::{SpreadRule, TopologySpread};
+use crate::base::layout::VARIABLE;
 use crate::site::inventory::Host;
 use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::request::NodeSet;
@@ -134,7 +135,9 @@ impl<'a> MatchingDomains<'a> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = || {
             let matching = hosts.iter().filter(|host| is_match(host, node_set));
-            Arc::new(occurrences(matching.filter_map(|host| host.domain(key))))
+            let domains = matching.filter_map(|host| host.domain(key));
+            // Only Flux knows the domain of a variable, which may be one of the others.
+            Arc::new(occurrences(domains.filter(|domain| !domain.contains(VARIABLE))))
         };
         known.entry(question).or_insert_with(count).clone()
     }

@@ -147,7 +147,7 @@ fn escaped(words: &str) -> String {
 /// Merges findings that differ only in their clusters, such as an error in a shared template.
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::new();
-    let mut known: HashMap<(String, Vec<(Place, Option<String>)>), usize> = HashMap::new();
+    let mut known: HashMap<_, usize> = HashMap::new();
     for finding in findings {
         // All findings of a run pass here, so every test checks this.
         debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");

@@ -23,7 +23,6 @@ use crate::base::api::names::{HostKey, Namespace, ObjectName};
 use crate::base::api::network_data::NoAddress;
 use crate::base::api::reservation::Tenants;
 use crate::base::finding::{Origin, Place, RouteStep};
-use crate::base::layout::VARIABLE;
 
 /// A host of the site.
 #[derive(Debug, Clone)]
@@ -165,10 +164,9 @@ pub struct HostNetwork {
 
 impl Host {
     /// Returns the value of a topology label. An empty value counts as missing, because ViNO copies a
-    /// label that its node lacks as `""`. So does a variable, whose value only Flux knows.
+    /// label that its node lacks as `""`.
     pub fn domain(&self, topology_key: &str) -> Option<&str> {
-        let domain = self.labels.get(topology_key)?;
-        (!domain.is_empty() && !domain.contains(VARIABLE)).then_some(domain)
+        self.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
     }
 
     /// Returns the place of the field that names the host's network data.
