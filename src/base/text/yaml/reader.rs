@@ -231,7 +231,7 @@ impl<'de> YamlReader<'de> {
     #[inline]
     fn plain(&mut self) -> Result<YamlToken<'de>> {
         let at = self.marks.end_of_plain(self.at);
-        let text = Scalar::Plain(self.text[self.at..at].trim_end_matches(' '));
+        let text = Scalar::Plain(trim_end(&self.text[self.at..at]));
         match self.byte(at) {
             Some(b':') => self.key(text, at),
             Some(b'#') => {
@@ -388,4 +388,13 @@ impl<'de> YamlReader<'de> {
         self.depth -= 1;
         Ok(read)
     }
+}
+
+/// Removes spaces from the end.
+fn trim_end(text: &str) -> &str {
+    let mut end = text.len();
+    while end > 0 && text.as_bytes()[end - 1] == b' ' {
+        end -= 1;
+    }
+    &text[..end]
 }
