@@ -73,61 +73,87 @@ pub(super) struct Outline<'a> {
 ///
 /// The caller must rule out [other line breaks](has_other_line_breaks).
 pub(super) fn outline(text: &str) -> Option<Outline<'_>> {
-    outline_of_part(text, 0..text.len(), 0, 0)
+    let mut reading = OutlineReader::new(text, 0, 0);
+    for line in shallow_lines(text, 0..text.len(), 0) {
+        reading.take(line, 0)?;
+    }
+    reading.finish(text.len())
 }
 
-/// Reads the outline of the mapping in a part of a text whose keys are in a column. The first bytes
-/// are skipped, such as the dash of a list item.
-fn outline_of_part(
-    text: &str,
-    part: Range<usize>,
+/// An outline so far.
+struct OutlineReader<'a> {
+    text: &'a str,
+    /// The column of the keys.
     column: usize,
-    mut skipped: usize,
-) -> Option<Outline<'_>> {
-    let mut outline = Outline::default();
-    let (mut items_start, mut last, mut read) = (None, None, part.start);
-    // Lines further right are below a key without a value, or continue a value.
-    let may_have = |last, deep_lines: &str| {
-        matches!(last, Some(OutlineLine::Key | OutlineLine::OpenKey))
-            || !has_content_line(deep_lines)
-    };
-    for line in shallow_lines(text, part.clone(), column) {
-        if !may_have(last, &text[read..line.start]) {
-            return None;
+    outline: Outline<'a>,
+    /// The first line in `items`.
+    items_start: Option<usize>,
+    last: Option<OutlineLine>,
+    /// The end of the last line that was taken.
+    read: usize,
+}
+
+impl<'a> OutlineReader<'a> {
+    fn new(text: &'a str, column: usize, start: usize) -> Self {
+        Self {
+            text,
+            column,
+            outline: Outline::default(),
+            items_start: None,
+            last: None,
+            read: start,
         }
-        read = line.end;
-        let content = text[line.clone()].trim_end_matches(['\n', '\r']);
-        let body = content.get(std::mem::take(&mut skipped)..)?.trim_start_matches(' ');
+    }
+
+    /// Takes the next line that is not further right than the keys. Its first bytes are skipped,
+    /// such as the dash of a list item.
+    fn take(&mut self, line: Range<usize>, skipped: usize) -> Option<()> {
+        self.pass_deep_lines(line.start)?;
+        self.read = line.end;
+        let content = self.text[line.clone()].trim_end_matches(['\n', '\r']);
+        let body = content.get(skipped..)?.trim_start_matches(' ');
         let indent = content.len() - body.len();
         if is_filler(body) || line.start == 0 && is_bare_marker(content) {
-            continue;
+            return Some(());
         }
         // A line further left proves nothing.
-        if indent != column {
+        if indent != self.column {
             return None;
         }
         if body == "-" || body.starts_with("- ") {
-            matches!(last, Some(OutlineLine::OpenKey)).then_some(())?;
-            continue;
+            return matches!(self.last, Some(OutlineLine::OpenKey)).then_some(());
         }
         let (key, value) = plain_key(body)?;
-        if let Some(start) = items_start.take() {
-            outline.items = Some(start..line.start);
+        if let Some(start) = self.items_start.take() {
+            self.outline.items = Some(start..line.start);
         }
         let is_open = is_blank_or_comment(value);
-        last = Some(if is_open { OutlineLine::OpenKey } else { OutlineLine::Key });
+        self.last = Some(if is_open { OutlineLine::OpenKey } else { OutlineLine::Key });
         if key == "kind" {
             // A second `kind` proves nothing.
-            outline.kind = Some(plain_word(value).filter(|_| outline.kind.is_none())?);
-            last = Some(OutlineLine::Kind);
+            let kind = plain_word(value).filter(|_| self.outline.kind.is_none())?;
+            self.outline.kind = Some(kind);
+            self.last = Some(OutlineLine::Kind);
         } else if key == "items" && is_open {
-            items_start = Some(line.end).filter(|_| outline.items.is_none());
+            self.items_start = Some(line.end).filter(|_| self.outline.items.is_none());
         }
+        Some(())
     }
-    if let Some(start) = items_start {
-        outline.items = Some(start..part.end);
+
+    fn finish(mut self, end: usize) -> Option<Outline<'a>> {
+        self.pass_deep_lines(end)?;
+        if let Some(start) = self.items_start {
+            self.outline.items = Some(start..end);
+        }
+        Some(self.outline)
     }
-    may_have(last, &text[read..part.end]).then_some(outline)
+
+    /// Checks the lines up to an offset, which are further right. They are below a key without a
+    /// value, or continue a value.
+    fn pass_deep_lines(&self, end: usize) -> Option<()> {
+        let is_below_key = matches!(self.last, Some(OutlineLine::Key | OutlineLine::OpenKey));
+        (is_below_key || !has_content_line(&self.text[self.read..end])).then_some(())
+    }
 }
 
 /// The last line in the mapping's own column.
@@ -189,27 +215,48 @@ impl<'a> Outline<'a> {
     /// Returns the items of a list's block sequence; `None` if lines alone do not prove them.
     pub(super) fn items(&self, text: &'a str) -> Option<Vec<SequenceItem<'a>>> {
         let range = self.items.clone()?;
-        let has_content =
-            |line: &Range<usize>| !is_filler(text[line.clone()].trim_start_matches(' '));
-        let Some(first) = lines(text, range.clone()).find(has_content) else {
+        let first = lines(text, range.clone()).find(|line| !is_filler(text[line.clone()].trim()));
+        let Some(first) = first else {
             return Some(Vec::new());
         };
-        // The first dash sets the column for all items.
-        let (dash, _) = dash_and_content(&text[first.clone()])?;
-        let mut starts: Vec<(usize, usize)> = Vec::new();
-        for line in shallow_lines(text, first.start..range.end, dash).filter(has_content) {
-            let (own_dash, column) = dash_and_content(&text[line.clone()])?;
-            if own_dash != dash || starts.len() == ITEMS {
+        // The first dash sets the column for all items, and what follows it, that of their keys.
+        let (dash, column) = dash_and_content(&text[first.clone()])?;
+        let mut items = Vec::new();
+        let mut open: Option<(usize, Option<OutlineReader<'_>>)> = None;
+        let close = |(start, reading): (usize, Option<OutlineReader<'a>>), end| SequenceItem {
+            range: start..end,
+            kind: reading.and_then(|reading| reading.finish(end)?.kind),
+        };
+        for line in shallow_lines(text, first.start..range.end, column) {
+            let content = &text[line.clone()];
+            let depth = content.len() - content.trim_start_matches(' ').len();
+            if depth > dash || is_filler(content.trim_start_matches(' ')) {
+                // A line of the item.
+                if let Some((_, reading)) = &mut open {
+                    *reading = reading.take().and_then(|mut reading| {
+                        reading.take(line, 0)?;
+                        Some(reading)
+                    });
+                }
+                continue;
+            }
+            let (own_dash, own_column) = dash_and_content(content)?;
+            if own_dash != dash || items.len() == ITEMS {
                 return None;
             }
-            starts.push((line.start, column));
+            items.extend(open.take().map(|open| close(open, line.start)));
+            let start = line.start;
+            // Deeper keys than those of the first item are not among the lines.
+            let reading =
+                (own_column <= column).then(|| OutlineReader::new(text, own_column, start));
+            let reading = reading.and_then(|mut reading| {
+                reading.take(line, own_column)?;
+                Some(reading)
+            });
+            open = Some((start, reading));
         }
-        let ends = starts.iter().skip(1).map(|(start, _)| *start).chain([range.end]);
-        let items = starts.iter().zip(ends).map(|((start, column), end)| SequenceItem {
-            range: *start..end,
-            kind: outline_of_part(text, *start..end, *column, *column).and_then(|item| item.kind),
-        });
-        Some(items.collect())
+        items.extend(open.map(|open| close(open, range.end)));
+        Some(items)
     }
 }
 
@@ -370,8 +417,8 @@ mod tests {
         let some = |kind: &str| Some(kind.to_owned());
         assert_eq!(kinds("- kind: A\n  a:\n    kind: B\n"), [some("A")]);
         assert_eq!(kinds("- kind: A\n  kind: B\n- kind: C\n"), [None, some("C")]);
-        assert_eq!(kinds("-\n  kind: A\n- kind: B\n"), [None, some("B")]);
-        assert_eq!(kinds("- kind: A\n-   kind: B\n    a: b\n"), [some("A"), some("B")]);
+        assert_eq!(kinds("-\n  kind: A\n- kind: B\n"), [None, None]);
+        assert_eq!(kinds("- kind: A\n-   kind: B\n    a: b\n"), [some("A"), None]);
         assert_eq!(kinds("-   kind: A\n- kind: B\n   a\n"), [some("A"), None]);
         assert_eq!(kinds("- kind: A\n    b\n- x: |\n   kind: B\n  kind: C\n"), [None, some("C")]);
         assert_eq!(kinds("- - kind: A\n"), [None]);

@@ -8,11 +8,10 @@ use rayon::prelude::*;
 
 use super::agent_builds::AgentBuilds;
 use super::interpret::interpret_resource;
-use super::read_object::{ReadContent, ReadObject, SecretContent, UnreadableKind};
+use super::read_object::{ReadContent, ReadObject, UnreadableKind};
 use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::kustomization::LOCAL_CONFIG;
-use crate::base::api::names::ObjectName;
 use crate::base::api::{host, provisioning, sipcluster};
 use crate::base::finding::{Code, DocumentBuilds, Finding, Place};
 use crate::input::kustomize::{Builds, DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming};
@@ -104,12 +103,6 @@ fn lost_references(builds: &Builds, objects: &[ReadObject], renamed: &[Renaming]
         .iter()
         .map(|renaming| ((renaming.root, renaming.from.as_str()), renaming))
         .collect();
-    // Something else may apply a Secret that no build has.
-    let loose: HashSet<&str> = objects
-        .iter()
-        .filter(|object| builds.reach(&object.origin.file).is_empty())
-        .filter_map(ReadObject::secret_name)
-        .collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut told: HashSet<&Place> = HashSet::new();
     for object in objects {
@@ -122,9 +115,9 @@ fn lost_references(builds: &Builds, objects: &[ReadObject], renamed: &[Renaming]
             None => builds.reach(&origin.file).iter().map(|reach| reach.root).collect(),
         };
         for (field, name) in spec.references() {
-            let lost = |root: &usize| {
-                by_name.get(&(*root, name)).copied().filter(|_| !loose.contains(name))
-            };
+            // What a generator makes, another program may apply under its plain name.
+            let is_lost = |it: &&Renaming| origin.delivered().is_some() || !it.is_generated;
+            let lost = |root: &usize| by_name.get(&(*root, name)).copied().filter(is_lost);
             let Some(lost) = roots.iter().find_map(lost).filter(|lost| told.insert(&lost.place))
             else {
                 continue;
@@ -152,16 +145,6 @@ impl ReadObject {
     fn is_local_host(&self) -> bool {
         let ReadContent::Host(content) = &self.content else { return false };
         content.host.metadata.annotation(LOCAL_CONFIG).is_some_and(|value| value != "false")
-    }
-
-    /// Returns the name of a Secret.
-    fn secret_name(&self) -> Option<&str> {
-        let ReadContent::Secret(SecretContent { plain, network_data, .. }) = &self.content else {
-            return None;
-        };
-        let name = network_data.as_ref().and_then(|data| data.name.as_ref());
-        let plain = plain.as_ref().and_then(|plain| plain.name.as_ref());
-        name.or(plain).map(ObjectName::as_str)
     }
 
     /// Returns whether the built object counts instead of the one in the file.

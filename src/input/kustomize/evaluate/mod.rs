@@ -93,6 +93,8 @@ pub(crate) struct EvaluationResult {
 pub(crate) struct Renaming {
     /// Root of the build.
     pub(crate) root: usize,
+    /// Set if a generator makes the Secret, with a hash in its name.
+    pub(crate) is_generated: bool,
     /// Name in its file or generator.
     pub(crate) from: String,
     /// Name in the build.
@@ -157,6 +159,7 @@ impl Renaming {
         let is_secret = last.group.is_empty() && last.kind == "Secret";
         (is_secret && first.name != last.name).then(|| Renaming {
             root,
+            is_generated: object.generated.is_some(),
             place: object.origin_of_name(),
             from: first.name,
             to: last.name,
