@@ -37,6 +37,10 @@ pub(crate) fn edited(repo: &Files, changes: &OutputChanges) -> BTreeSet<Utf8Path
 /// anew. Tracked files are never ignored.
 pub(crate) fn ignored(repo: &Files, site: &Site, tree: &Tree) -> Option<Finding> {
     let checkout = if repo.are_on_disk() { Checkout::around(repo.root()).ok()? } else { None }?;
+    // Nothing of a trial below an ignored directory is meant to be committed.
+    if checkout.is_ignored() {
+        return None;
+    }
     let output = &site.settings.output;
     let previous = site.state.files.values().flatten().map(|file| &**file);
     let mut files: Vec<&Utf8Path> = tree.keys().map(AsRef::as_ref).chain(previous).collect();

@@ -328,6 +328,14 @@ mod output {
                 &["failed git ignores `overlays/hosts/", "git check-ignore --verbose"],
             );
         }
+        // A trial below an ignored directory is ignored as a whole.
+        repo.write(".gitignore", "/trial/");
+        let trial = repo.path().join("trial");
+        std::fs::create_dir(&trial).unwrap();
+        crate::support::copy(&crate::support::fixtures().join("quickstart"), &trial);
+        let run = run(&mut repo.sipgen(&["generate", "--repo", "trial"])).expect(0);
+        assert!(!run.stderr.contains("SIP0020"), "{}", run.stderr);
+        std::fs::remove_dir_all(&trial).unwrap();
         // Tracked files are never ignored.
         repo.git(&["add", "--all", "--force"]);
         repo.git(&["commit", "--quiet", "--message", "state"]);

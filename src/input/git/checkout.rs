@@ -56,6 +56,12 @@ impl Checkout {
         self.0.prefix.join(path)
     }
 
+    /// Returns whether git ignores the directory itself.
+    pub fn is_ignored(&self) -> bool {
+        let OpenedRepo { repo, prefix, .. } = &self.0;
+        !prefix.as_str().is_empty() && repo.is_path_ignored(prefix).unwrap_or_default()
+    }
+
     /// Returns the state of a directory.
     ///
     /// # Errors
