@@ -21,7 +21,7 @@ use crate::input::load::Files;
 use crate::output::render::{HostsByDirectory, PlannedHost};
 use crate::site::Site;
 use crate::site::delivery::{ObjectOption, apply_options};
-use crate::site::inventory::apply_options::{ApplyOption, in_metadata};
+use crate::site::inventory::apply_options::{ARGOCD, ApplyOption, in_metadata};
 use crate::site::inventory::{Evidence, Host};
 
 /// Returns whether a build of the repo may change generated hosts or services.
@@ -207,7 +207,7 @@ fn changed_appliers(
             let options = policy.get("syncOptions").and_then(Value::as_sequence);
             let mut options = options.into_iter().flatten().filter_map(Value::as_str);
             prunes == Some(&Value::Bool(true))
-                || options.any(|option| ["Force=true", "Replace=true"].contains(&option))
+                || options.any(|option| ARGOCD.iter().any(|(known, _)| *known == option))
         }
         _ => false,
     };

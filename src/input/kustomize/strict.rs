@@ -6,9 +6,11 @@
 
 use yaml_serde::Value;
 
+use crate::base::api::kustomization::Kustomization;
 use crate::base::api::kustomization_fields::{KUSTOMIZATION, Type};
 use crate::base::finding::{Place, RouteStep, shown_route};
 use crate::input::decode::unknown_fields::{FLAG, LIST, MAPPING, NOTHING, TEXT, ValueType};
+use crate::input::load::kustomize::{file_entries, resource_entries, schema_path};
 use crate::input::load::{Document, OtherReading, PlainScalars, read_by_others};
 
 const KIND: &str = "Kustomization";
@@ -36,11 +38,19 @@ fn accepted(wanted: Type) -> ValueType {
     }
 }
 
-/// Returns why kustomize refuses a kustomization that was decoded to `written`.
-pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<KustomizationRefusal> {
+/// Returns why kustomize refuses a kustomization that was decoded to `written`, and to `own` if its
+/// values have the right types.
+pub(crate) fn refusal(
+    document: &Document<'_>,
+    written: &Value,
+    own: Option<&Kustomization>,
+) -> Option<KustomizationRefusal> {
     let scalars = PlainScalars::new(document);
     let mut reader = KustomizationReader { scalars, route: Vec::new() };
-    let refused = reader.check(written, KUSTOMIZATION).or_else(|| enforced(written));
+    let refused = reader
+        .check(written, KUSTOMIZATION)
+        .or_else(|| enforced(written))
+        .or_else(|| own.and_then(absolute_path));
     refused.map(|(why, route, is_key)| {
         let origin = &document.origin;
         let place = if route.is_empty() {
@@ -180,10 +190,6 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
         return Some((why, vec![RouteStep::from(version_key)], false));
     }
-    if let Some((route, path)) = absolute_path(written, "") {
-        let why = format!("`{path}` is an absolute path, which leads out of the build");
-        return Some((why, route, false));
-    }
     let says = |(key, value): (&Value, &Value)| {
         let is_type = key
             .as_str()
@@ -193,49 +199,14 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
     (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
 }
 
-/// Fields in which the user chooses the keys.
-const OWN_KEYS: [&str; 4] = ["commonAnnotations", "commonLabels", "labels", "options"];
-
-/// Fields with a path, or a list of paths.
-const PATH_FIELDS: [&str; 13] = [
-    "bases",
-    "components",
-    "configurations",
-    "crds",
-    "env",
-    "envs",
-    "files",
-    "generators",
-    "patchesStrategicMerge",
-    "path",
-    "resources",
-    "transformers",
-    "validators",
-];
-
-/// Returns an absolute path in the value of a field, with its route.
-fn absolute_path<'v>(value: &'v Value, field: &str) -> Option<(Vec<RouteStep>, &'v str)> {
-    let below = |step: RouteStep, value: &'v Value, field: &str| {
-        let (mut route, path) = absolute_path(value, field)?;
-        route.insert(0, step);
-        Some((route, path))
-    };
-    match value {
-        Value::String(text) if PATH_FIELDS.contains(&field) => {
-            let renamed = text.split_once('=').filter(|_| field == "files");
-            let path = renamed.map_or(text.as_str(), |(_, path)| path);
-            (path.starts_with('/') && !path.contains('\n')).then(|| (Vec::new(), path))
-        }
-        Value::Sequence(items) => {
-            let mut items = items.iter().enumerate();
-            items.find_map(|(index, item)| below(index.into(), item, field))
-        }
-        Value::Mapping(fields) => fields.iter().find_map(|(key, value)| {
-            let key = key.as_str().filter(|key| !OWN_KEYS.contains(key))?;
-            below(key.into(), value, key)
-        }),
-        _ => None,
-    }
+/// Returns the first entry that is an absolute path, which leads out of the build.
+fn absolute_path(own: &Kustomization) -> Option<RefusedValue> {
+    let entries = resource_entries(own).chain(file_entries(own));
+    let entries = entries.map(|entry| (vec![entry.list.into(), entry.index.into()], entry.text));
+    let schema = schema_path(own).map(|path| (vec!["openapi".into(), "path".into()], path));
+    let (route, path) = entries.chain(schema).find(|(_, path)| path.starts_with('/'))?;
+    let why = format!("`{path}` is an absolute path, which leads out of the build");
+    Some((why, route, false))
 }
 
 fn shown(route: &[RouteStep]) -> String {

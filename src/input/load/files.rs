@@ -14,6 +14,7 @@ use super::kind::EntryKind;
 use super::links;
 use super::mentions::mentions;
 use super::part::SitePart;
+use super::submodules::{NAMES, Submodules};
 use super::worktree::Worktree;
 use crate::input::git::GitError;
 
@@ -243,6 +244,12 @@ impl Files {
             Some(stream) => Some(lossy(stream.content.clone())),
             None => self.plain_text(file).ok().flatten(),
         }
+    }
+
+    /// Returns the directories of submodules; none if `.gitmodules` cannot be read.
+    pub(crate) fn submodules(&self) -> Vec<Utf8PathBuf> {
+        let names = self.text(Utf8Path::new(NAMES)).unwrap_or_default();
+        Submodules::read(names.as_bytes()).unwrap_or_default().paths()
     }
 
     /// Returns the text of a file; `None` if it does not exist.

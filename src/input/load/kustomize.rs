@@ -306,11 +306,15 @@ pub(crate) fn file_entries(own: &Kustomization) -> Vec<ListEntry<'_>> {
     files
 }
 
+/// Returns the path of the schema of other kinds.
+pub(crate) fn schema_path(own: &Kustomization) -> Option<&str> {
+    own.openapi.as_ref()?.get("path")?.as_str()
+}
+
 /// Returns all paths in a kustomization.
 fn paths(own: &Kustomization) -> impl Iterator<Item = &str> {
-    let schema = own.openapi.as_ref().and_then(|openapi| openapi.get("path")?.as_str());
     let entries = resource_entries(own).chain(file_entries(own)).map(|entry| entry.text);
-    entries.chain(schema).filter(|path| !is_inline(path))
+    entries.chain(schema_path(own)).filter(|path| !is_inline(path))
 }
 
 /// Returns the paths in a kustomization that refer to files or directories of the repo.

@@ -52,6 +52,11 @@ impl Submodules {
         Ok(Self(submodules))
     }
 
+    /// Returns the directories of all.
+    pub(super) fn paths(self) -> Vec<Utf8PathBuf> {
+        self.0.into_iter().map(|submodule| submodule.path).collect()
+    }
+
     /// Returns whether a submodule is expected to be checked out. `update = none`, in `.gitmodules`
     /// or the repo's configuration, means that it is not needed.
     pub(super) fn wants(&self, repo: &Repository, path: &Utf8Path) -> bool {

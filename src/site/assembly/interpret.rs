@@ -42,7 +42,7 @@ pub(super) fn interpret(document: Document<'_>) -> Option<ReadObject> {
         return match document.parse_leniently::<DecodedKustomization>() {
             Ok(DecodedKustomization(Err(_), _)) | Err(_) if document.looks_like_template() => None,
             Ok(DecodedKustomization(decoded, written)) => {
-                let refusal = kustomize::refusal(&document, &written)
+                let refusal = kustomize::refusal(&document, &written, decoded.as_ref().ok())
                     .filter(|_| !document.looks_like_template());
                 Some(match decoded {
                     Ok(kustomization) => {

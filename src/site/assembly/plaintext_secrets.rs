@@ -3,6 +3,7 @@
 //! Such a value leaks to everyone with a clone of the repo, however old. Rendered inputs are
 //! ignored, because they are not in the repo.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -233,13 +234,18 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()
 }
 
+/// Returns the text of a value, decoded if it can be.
+fn text_of(value: &Value, is_encoded: bool) -> Option<Cow<'_, str>> {
+    let text = value.as_str()?;
+    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    Some(decoded.map_or(Cow::Borrowed(text), Cow::Owned))
+}
+
 /// Returns whether a text has manifests of kinds other than Secret.
 fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
-    let Value::String(text) = value else {
+    let Some(text) = text_of(value, is_encoded) else {
         return false;
     };
-    let decoded = is_encoded.then(|| decoded(text)).flatten();
-    let text = decoded.as_deref().unwrap_or(text);
     let fields = text.split(['\n', ',', '{', '}', '#']).map(|field| {
         let is_part = |c: &char| !c.is_whitespace() && !matches!(c, '"' | '\'');
         field.chars().filter(is_part).collect::<String>()
@@ -271,12 +277,8 @@ struct ExecProviderConfig {
 
 /// Returns whether a text is a cluster's configuration for Argo CD that has no secret.
 fn is_config_without_secret(value: &Value, is_encoded: bool) -> bool {
-    let Value::String(text) = value else {
-        return false;
-    };
-    let decoded = is_encoded.then(|| decoded(text)).flatten();
-    let config = serde_json::from_str(decoded.as_deref().unwrap_or(text));
-    let Ok(ClusterConfig { bearer_token, password, tls_client_config, exec_provider_config }) =
+    let config = text_of(value, is_encoded).and_then(|text| serde_json::from_str(&text).ok());
+    let Some(ClusterConfig { bearer_token, password, tls_client_config, exec_provider_config }) =
         config
     else {
         return false;

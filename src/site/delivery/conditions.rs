@@ -265,12 +265,8 @@ impl<'a> SourceRules<'a> {
         let is_git = |source: &FluxSource| {
             source.kind == GIT_REPOSITORY && source.spec.recurse_submodules != Some(true)
         };
-        let names = source.filter(|(_, source)| is_git(source));
-        let names = names.and_then(|_| repo.files.text(Utf8Path::new(".gitmodules")));
-        let path = |line: &str| {
-            Some(line.trim().strip_prefix("path")?.trim().strip_prefix('=')?.trim().into())
-        };
-        let submodules = names.iter().flat_map(|names| names.lines()).filter_map(path).collect();
+        let is_partial = source.is_some_and(|(_, source)| is_git(source));
+        let submodules = if is_partial { repo.files.submodules() } else { Vec::new() };
         Self { source, patterns, submodules, needed }
     }
 

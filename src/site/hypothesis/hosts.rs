@@ -271,17 +271,14 @@ pub fn selectors(choices: &[HostChoice], site: &Site) -> Result<Vec<Selector>, U
 /// Takes hosts from their clusters. Cluster API deprovisions a host that a Machine gives up; the machine
 /// of a Provisioning keeps its operating system.
 pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
-    let held = site.state.held.iter();
-    let machines = held.filter(|(_, held)| held.iter().any(|held| held.part.node.is_some()));
-    let machines: BTreeSet<HostKey> = machines.map(|(host, _)| host.clone()).collect();
-    site.state.held.retain(|host, _| !hosts.contains(host));
     for host in &mut site.inventory.hosts {
         if !hosts.contains(&host.key) {
             continue;
         }
         host.assignment.claims.clear();
         host.assignment.legacy_key = None;
-        if machines.contains(&host.key) {
+        let mut held = site.state.held.remove(&host.key).into_iter().flatten();
+        if held.any(|held| held.part.node.is_some()) {
             continue;
         }
         host.live.usage = None;
@@ -293,6 +290,9 @@ pub(super) fn free(hosts: &BTreeSet<HostKey>, site: &mut Site) {
 
 /// Removes hosts. A request that names one by its MAC address cannot be served, and its other hosts stay.
 pub(super) fn remove(gone: &BTreeSet<HostKey>, site: &mut Site) -> Vec<Finding> {
+    if gone.is_empty() {
+        return Vec::new();
+    }
     let before: Vec<HostKey> = site.inventory.hosts.iter().map(|host| host.key.clone()).collect();
     site.inventory.remove(gone);
     let after = |host: usize| site.inventory.index(&before[host]);

@@ -48,9 +48,6 @@ pub struct Inventory {
 impl Inventory {
     /// Removes hosts.
     pub(crate) fn remove(&mut self, hosts: &BTreeSet<HostKey>) {
-        if hosts.is_empty() {
-            return;
-        }
         self.hosts.retain(|host| !hosts.contains(&host.key));
         self.by_key = indices(&self.hosts);
     }
