@@ -1,5 +1,6 @@
 //! One run: from the files of a repo to the changes to its output directory. Writes nothing.
 
+mod bound_objects;
 mod included_hosts;
 mod own_templates;
 mod real_builds;

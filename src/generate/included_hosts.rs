@@ -10,8 +10,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use yaml_serde::Value;
 
+use super::bound_objects;
 use crate::base::api::host::Metadata;
-use crate::base::api::names::HostKey;
+use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::counted;
@@ -20,6 +21,7 @@ use crate::input::kustomize::{AgentBuild, BuildObject, Builds, BuiltDirectory, D
 use crate::input::load::Files;
 use crate::output::render::{HostsByDirectory, PlannedHost};
 use crate::site::Site;
+use crate::site::assembly::ComponentListing;
 use crate::site::delivery::{ObjectOption, apply_options};
 use crate::site::inventory::apply_options::{ARGOCD, ApplyOption, in_metadata};
 use crate::site::inventory::{Evidence, Host};
@@ -29,7 +31,9 @@ pub(super) fn may_be_changed(site: &Site) -> bool {
     let (builds, output) = (&site.builds, &site.settings.output);
     let listing = builds.roots_listing(output);
     let may_change = |root: &usize| builds.may_change_listed(&site.root(*root).directory, output);
-    !site.agent_builds.is_empty() || listing.iter().any(may_change)
+    !site.agent_builds.is_empty()
+        || !site.component_listings.is_empty()
+        || listing.iter().any(may_change)
 }
 
 /// The builds of the repo with all generated files.
@@ -112,19 +116,37 @@ impl<'a> CompleteRepo<'a> {
         hosts.extend(&unpatched);
         let agents = top.join(layout::AGENTS);
         let is_other = |part: &Utf8Path| part.starts_with(&services) || part.starts_with(&agents);
-        let has_others = || builds.made_of(directory).into_iter().any(is_other);
+        let parts = builds.made_of(directory);
+        let has_others = || parts.iter().copied().any(is_other);
+        let listings = site.component_listings.iter().flat_map(|(cluster, listings)| {
+            let here = listings.iter().filter(|it| parts.contains(it.directory.as_path()));
+            here.map(move |listing| (cluster, listing))
+        });
+        let listings: Vec<(&ClusterKey, &ComponentListing)> = listings.collect();
         let is_changed = || agent.is_some() || site.builds.may_change_listed(directory, top);
-        if !is_changed() || hosts.is_empty() && !has_others() {
+        let compares_hosts = (!hosts.is_empty() || has_others()) && is_changed();
+        if !compares_hosts && listings.is_empty() {
             return Vec::new();
         }
         let files: BTreeSet<&Utf8Path> =
             hosts.iter().filter_map(|planned| planned.host.file.as_deref()).collect();
-        let is_vital = |file: &Utf8Path| files.contains(file) || file.starts_with(top);
+        let is_vital =
+            |file: &Utf8Path| compares_hosts && (files.contains(file) || file.starts_with(top));
         let built = BuiltDirectory { directory, agent, is_restricted: false, is_vital: &is_vital };
-        let delivered = match builds.delivered_by(&self.repo, &built) {
+        let delivered = builds.delivered_by(&self.repo, &built);
+        let is_unknown = |it: &Finding| hosts.is_empty() && it.code == Code::DirectoryUnread;
+        let delivered = match delivered {
+            // Without hosts, the part that is known suffices.
+            Err(Some(finding)) if is_unknown(&finding) => {
+                let built = BuiltDirectory { is_vital: &|_| false, ..built };
+                builds.delivered_by(&self.repo, &built)
+            }
+            delivered => delivered,
+        };
+        let delivered = match delivered {
             Ok(delivered) => delivered,
             Err(finding) => {
-                let is_left = |it: &Finding| it.code != Code::DirectoryUnread || !hosts.is_empty();
+                let is_left = |it: &Finding| compares_hosts && !is_unknown(it);
                 return finding.into_iter().filter(is_left).collect();
             }
         };
@@ -187,7 +209,8 @@ impl<'a> CompleteRepo<'a> {
         let others = moved_services(&by, directory, &delivered, top)
             .into_iter()
             .chain(changed_appliers(&by, &delivered, top, &agents));
-        findings.chain(added).chain(others).collect()
+        let unbound = bound_objects::findings(site, builds, &delivered, &listings, &by);
+        findings.chain(added).chain(others).chain(unbound).collect()
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn failure_domain<'a>(
     part: &Part,
     host: &'a Host,
 ) -> Option<&'a str> {
-    let is_one = cluster.lacks_failure_domains && part.role == Role::ControlPlane;
+    let is_one = cluster.without_failure_domains.is_some() && part.role == Role::ControlPlane;
     let node_set = cluster.node_set(part).filter(|_| is_one)?;
     let domain = host.domain(node_set.topology_keys.first()?)?;
     let other = host.labels.get(FAILURE_DOMAIN);

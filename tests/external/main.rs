@@ -10,6 +10,7 @@ mod artefacts;
 mod auth;
 mod auth_login;
 mod bmc_credentials;
+mod bound_objects;
 mod changing_inventory;
 mod ci_examples;
 mod ci_formats;

@@ -11,6 +11,7 @@ mod answers;
 mod applied_in_full;
 mod assignment_labels;
 mod auth_requests;
+mod bound_objects;
 mod broken_builds;
 mod capacity;
 mod changing_inventory;

@@ -83,6 +83,8 @@ pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>)
             }
         }
         if !added.is_empty() {
+            let object = ["IPPool", name.as_str()];
+            findings.extend(renderer.beyond_component(object, pool.origin.as_ref()));
             pinned.push(PinnedPool { name: exactly(name), addresses: added });
         }
     }

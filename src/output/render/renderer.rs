@@ -11,7 +11,7 @@ use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource, Tem
 use super::planned_hosts::placed_hosts;
 use super::shared_files::SharedFiles;
 use crate::base::api::names::Role;
-use crate::base::finding::{Code, Finding, Place};
+use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -114,6 +114,33 @@ impl<'a> Renderer<'a> {
             .map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
         self.warn_of_shared_addresses(&name, shared);
         complete.then_some(addressed)
+    }
+
+    /// Returns the finding about an object that the cluster's component patches, if no entry
+    /// includes the component where the object is.
+    pub(super) fn beyond_component(
+        &self,
+        [kind, name]: [&str; 2],
+        origin: Option<&Origin>,
+    ) -> Option<Finding> {
+        let cluster = &self.cluster.key;
+        let listing = self.site.component_listings.get(cluster)?.first()?;
+        if origin.is_some_and(|origin| self.site.component_reaches(cluster, &origin.file)) {
+            return None;
+        }
+        let message = format!(
+            "the component of {cluster} patches the {kind} `{name}`, which is not among the resources of a kustomization \
+             that includes it"
+        );
+        let help = format!(
+            "list the {kind} there, or the component also in the kustomization of the {kind}"
+        );
+        let finding = Finding::new(Code::Unpinned, message).at(listing.place.clone()).help(help);
+        let finding = finding.for_cluster(cluster);
+        Some(match origin {
+            Some(origin) => finding.see(origin.name(), "out of reach"),
+            None => finding,
+        })
     }
 
     /// Warns about hosts that share an address. The SIP operator's own sample has this mistake, so

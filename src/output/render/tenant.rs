@@ -39,6 +39,9 @@ pub(super) struct TenantValues<'a> {
     machine_templates: Vec<PinnedTemplate<'a>>,
     /// IPPools with the addresses that they must keep for hosts of the cluster.
     pools: Vec<PinnedPool>,
+    /// Name of the Metal3Cluster that gets failure domains, as a regular expression that matches
+    /// nothing else.
+    metal3_cluster: Option<String>,
     /// Failure domains for a Metal3Cluster that names none.
     failure_domains: Vec<&'a str>,
 }
@@ -79,6 +82,13 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
         let source = TemplateSource::BuiltIn("tenant", &[]);
         renderer.directory(source, directory, &[], &|_| Value::from(Serde(&values)));
     } else if !values.machine_templates.is_empty() {
+        if let Some(it) =
+            cluster.without_failure_domains.as_ref().filter(|_| !values.failure_domains.is_empty())
+        {
+            let kind = ["Metal3Cluster", &it.name];
+            let finding = renderer.beyond_component(kind, Some(&it.origin));
+            renderer.rendered.findings.extend(finding);
+        }
         // Without templates, kustomize refuses the component because it is empty.
         let source = TemplateSource::BuiltIn("tenant/cluster-api", &[]);
         let directory = directory.join(layout::CLUSTER_API);
@@ -108,6 +118,7 @@ fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'
         host_labels,
         role_label: assignment::NODE_TYPE,
         roles,
+        metal3_cluster: cluster.without_failure_domains.as_ref().map(|it| exactly(&it.name)),
         failure_domains: failure_domains(renderer),
         pools,
         machine_templates: cluster

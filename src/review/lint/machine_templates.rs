@@ -16,7 +16,10 @@ pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in clusters.iter().filter(|cluster| with_hosts.contains(&cluster.key)) {
         let templates = cluster.machine_templates.iter();
-        let unpinned = templates.filter(|template| !template.is_pinned);
+        let unpinned = templates.filter(|template| {
+            let file = &template.selector_at.origin.file;
+            !template.is_pinned && !site.component_reaches(&cluster.key, file)
+        });
         findings.extend(unpinned.map(|template| describe(site, cluster, template)));
     }
     findings

@@ -11,7 +11,6 @@
 //! * `agent_builds`: changes of agents' objects to builds; `substitution`: values of Flux's variables.
 //! * `concern`: whether a mistake can reach a base cluster; `duplicates`: which document of an object
 //!   counts.
-//! * `machine_templates`: names of machine templates where components run.
 //! * `hardware`: inspected hardware, read on demand.
 //! * `lost`: objects of the previous run that something unread may hold; `unread_texts`: texts
 //!   without objects.
@@ -36,7 +35,6 @@ mod interpret;
 mod left_out;
 mod listing;
 mod lost;
-mod machine_templates;
 mod misplaced;
 mod mistaken_templates;
 mod names;
@@ -48,6 +46,7 @@ mod read_object;
 mod requests;
 mod scan;
 mod substitution;
+mod tenant_components;
 mod unread_texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -76,6 +75,8 @@ use lost::AbsenceEvidence;
 pub use names::ServiceWithPorts;
 use objects::SiteObjects;
 use requests::CheckedRequests;
+pub(crate) use tenant_components::ComponentListing;
+use tenant_components::ComponentListings;
 
 /// Clusters and hosts of a repo.
 #[derive(Debug)]
@@ -113,6 +114,8 @@ pub struct Site {
     pub(crate) overlay_bases: OverlayBases,
     /// Changes of agents' objects to builds, by directory.
     pub(crate) agent_builds: AgentBuilds,
+    /// Where the components of clusters for Cluster API are included.
+    pub(crate) component_listings: ComponentListings,
     /// The files that each kustomization reaches.
     pub(crate) builds: Builds,
     /// Objects that sources build, kept for reading hardware.
@@ -220,7 +223,9 @@ impl Site {
             &context,
         );
         take(findings);
-        machine_templates::pin(&mut clusters, builds, &settings);
+        let component_listings =
+            tenant_components::listings(builds, &objects.agent_builds, &settings);
+        tenant_components::name(&mut clusters, &component_listings);
         let (inventory, findings) = identified(inventory, objects.hardware, &clusters, &state);
         take(findings);
         take(assignment_labels::mistakes(&clusters, &state, &settings));
@@ -270,6 +275,7 @@ impl Site {
             claimants,
             overlay_bases: objects.overlay_bases,
             agent_builds: objects.agent_builds,
+            component_listings,
             builds: objects.builds,
             rendered: objects.rendered,
         };

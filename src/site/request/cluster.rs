@@ -42,8 +42,8 @@ pub struct Cluster {
     pub installation: Option<Installation>,
     /// Metal3MachineTemplates of a request by Cluster API's objects.
     pub machine_templates: Vec<HostTemplate>,
-    /// Set if its Metal3Cluster names no failure domains, so that its topology domains become some.
-    pub lacks_failure_domains: bool,
+    /// Its Metal3Cluster if that names no failure domains, so that its topology domains become some.
+    pub without_failure_domains: Option<NamedMetal3Cluster>,
     /// Version of Kubernetes of its control plane, if Cluster API's objects have it.
     pub kubernetes_version: Option<KubernetesVersion>,
 }
@@ -72,7 +72,7 @@ pub struct HostTemplate {
     pub name: String,
     /// Labels of the hosts.
     pub labels: BTreeMap<String, String>,
-    /// Set if its host selector has these labels, or gets them from a component or a ClusterClass.
+    /// Set if its host selector has these labels, or gets them from a ClusterClass.
     pub is_pinned: bool,
     /// Labels that its host selector matches, if sipgen adds one of them to hosts of any cluster.
     pub selected: Option<BTreeMap<String, String>>,
@@ -80,6 +80,15 @@ pub struct HostTemplate {
     pub is_of_class: bool,
     /// Its host selector.
     pub selector_at: DocumentField,
+}
+
+/// The Metal3Cluster of a Cluster.
+#[derive(Debug, Clone)]
+pub struct NamedMetal3Cluster {
+    /// Its name; that where the component of its cluster runs, if a build includes the component.
+    pub name: String,
+    /// Its position.
+    pub origin: Origin,
 }
 
 /// Installation of Kubernetes on the machines of a Provisioning.

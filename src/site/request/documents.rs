@@ -135,7 +135,7 @@ impl ClusterDocument {
             services: Vec::new(),
             installation: None,
             machine_templates: Vec::new(),
-            lacks_failure_domains: false,
+            without_failure_domains: None,
             kubernetes_version: None,
         }
     }

@@ -25,7 +25,9 @@ pub(crate) mod registry;
 pub mod service;
 pub mod sipcluster;
 
-pub use cluster::{Cluster, HostTemplate, Installation, NodeSet, RequestMetadata};
+pub use cluster::{
+    Cluster, HostTemplate, Installation, NamedMetal3Cluster, NodeSet, RequestMetadata,
+};
 pub use descriptor::RequestDescriptor;
 pub(crate) use documents::{
     ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedRequest,

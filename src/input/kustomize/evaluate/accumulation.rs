@@ -207,9 +207,7 @@ impl BuildEvaluation<'_> {
             ListedTarget::Unknown => {
                 if let Some(component) = self.in_output(node, entry) {
                     objects.note_level(&node.directory);
-                    if let Some(base) = OverlayBase::new(&objects) {
-                        self.component_bases.push((component, base));
-                    }
+                    self.component_bases.push((component, OverlayBase::new(&objects)));
                 } else {
                     let why = format!("the component `{}` is not in the repo", masked_value(entry));
                     self.leave_to_kustomize(&objects, place, why)?;

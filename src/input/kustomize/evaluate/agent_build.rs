@@ -13,7 +13,7 @@ use super::{
 };
 use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::{Origin, Place};
-use crate::input::kustomize::{Builds, KustomizationNode};
+use crate::input::kustomize::{Builds, KustomizationNode, join};
 
 /// The changes of an agent's object to what it builds.
 #[derive(Debug, Clone, Default)]
@@ -122,6 +122,14 @@ impl AgentBuild {
             kustomization.name_suffix = None;
         }
         build
+    }
+
+    /// Returns the components that the object adds to the build, each with its place.
+    pub(crate) fn components(&self) -> impl Iterator<Item = (Utf8PathBuf, Place)> {
+        self.kustomization.iter().flat_map(|node| {
+            let entries = node.listed_in("components", &node.kustomization.components);
+            entries.filter_map(|(place, entry)| Some((join(&node.directory, entry)?, place)))
+        })
     }
 
     /// Returns whether it sets names or namespaces of all objects.

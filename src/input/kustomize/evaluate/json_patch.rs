@@ -18,12 +18,20 @@ pub(super) struct JsonPatchOperation {
 }
 
 impl JsonPatchOperation {
-    /// Returns whether a label or annotation decides if it applies.
-    pub(super) fn needs_metadata(&self) -> bool {
-        let is_pair = |path: &str| {
-            ["/metadata/labels", "/metadata/annotations"].iter().any(|it| path.starts_with(it))
-        };
-        is_pair(&self.path) || is_pair(&self.from)
+    /// Returns whether a field that overlays and components of the output write decides if it
+    /// applies.
+    pub(super) fn needs_output(&self) -> bool {
+        const WRITTEN: [&str; 7] = [
+            "/metadata/labels",
+            "/metadata/annotations",
+            "/spec/template/spec/hostSelector",
+            "/spec/template/spec/controlPlaneEndpoint",
+            "/spec/controlPlaneEndpoint",
+            "/spec/failureDomains",
+            "/spec/preAllocations",
+        ];
+        let is_written = |path: &str| WRITTEN.iter().any(|it| path.starts_with(it));
+        is_written(&self.path) || is_written(&self.from)
     }
 }
 

@@ -15,7 +15,8 @@
 //! - `references`: references by name, which follow renamed objects
 //! - `generated`: generated ConfigMaps and Secrets
 //! - `vars`: variables of kustomizations
-//! - `agent_build`: changes of agents' objects to a build
+//! - `agent_build`: changes of agents' objects to a build; `component_patches`: what becomes of a
+//!   component's patches
 //! - `variables`: Flux's post-build substitution; `envsubst` and `go_yaml` read text as Flux does
 //! - `overlay`: the objects that overlays of the output patch, before and after it
 //! - `budget`: bounds; `failure`: reasons why a build has no result
@@ -23,6 +24,7 @@
 mod accumulation;
 mod agent_build;
 mod budget;
+mod component_patches;
 mod envsubst;
 mod failure;
 mod field_path;
@@ -263,7 +265,7 @@ impl Builds {
             let bases = &mut evaluated.overlay_bases;
             bases.roots.extend(run.overlay_base.map(|base| (root, base)));
             for (component, base) in run.component_bases {
-                bases.components.entry(component).or_default().push(base);
+                bases.components.entry(component).or_default().extend(base);
             }
             evaluated
                 .renamed
@@ -446,8 +448,8 @@ struct BuildEvaluation<'a> {
     is_above_root: bool,
     /// The objects at the end of the build.
     overlay_base: Option<OverlayBase>,
-    /// The objects where components of the output are listed.
-    component_bases: Vec<(Utf8PathBuf, OverlayBase)>,
+    /// The components of the output, with the objects where they are listed if hosts are among them.
+    component_bases: Vec<(Utf8PathBuf, Option<OverlayBase>)>,
 }
 
 /// The accumulated objects of a build.

@@ -140,7 +140,7 @@ impl BuildEvaluation<'_> {
 pub(super) struct PatchedObjects<'a> {
     /// Files for whose objects a patch that fails is an error; `None` for all.
     pub(super) vital: Option<&'a HashSet<Arc<Utf8Path>>>,
-    /// Set if patches of the output come first, whose labels and annotations are not known yet.
+    /// Set if patches of the output come first, whose values are not known yet.
     pub(super) lacks_output: bool,
     pub(super) budget: &'a EvaluationBudget,
     pub(super) index: ObjectIndex,
@@ -342,7 +342,7 @@ fn apply_operations(
         for operation in operations {
             match json_patch::apply(value, operation, budget) {
                 Ok(set) => given.extend(set),
-                Err(EvaluationError::Refused(_)) if lacks_output && operation.needs_metadata() => {}
+                Err(EvaluationError::Refused(_)) if lacks_output && operation.needs_output() => {}
                 Err(problem) => return Err(problem),
             }
         }

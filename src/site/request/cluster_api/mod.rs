@@ -160,7 +160,7 @@ fn check(
     let machine_templates = check.machine_templates(&scaled);
     let cluster = Cluster {
         machine_templates,
-        lacks_failure_domains: check.lacks_failure_domains(spec),
+        without_failure_domains: check.without_failure_domains(spec),
         kubernetes_version: check.kubernetes_version(spec),
         ..document.cluster(priority, node_sets)
     };

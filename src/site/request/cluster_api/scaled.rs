@@ -16,6 +16,7 @@ use crate::base::finding::{Code, DocumentField, Origin, RouteStep};
 use crate::base::text::non_empty;
 use crate::input::decode;
 use crate::input::settings::services::KubernetesVersion;
+use crate::site::request::NamedMetal3Cluster;
 use crate::site::request::cluster_parts::{PartDocument, PartSpec};
 
 /// A control plane or a MachineDeployment whose Machines are hosts of Metal3.
@@ -182,7 +183,8 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the version of Kubernetes of the control plane.
     pub(super) fn kubernetes_version(&self, spec: &ClusterSpec) -> Option<KubernetesVersion> {
-        let version = match (&spec.topology, self.spec_of(&spec.control_plane_ref)) {
+        let control_plane = spec.control_plane_ref.as_ref().and_then(|it| self.spec_of(it));
+        let version = match (&spec.topology, control_plane) {
             (Some(topology), _) => topology.version.clone(),
             (None, Some(PartSpec::ControlPlane(control_plane))) => control_plane.version.clone(),
             _ => None,
@@ -191,16 +193,22 @@ impl<'a> ClusterApiValidation<'a> {
         version?.split('+').next()?.to_owned().try_into().ok()
     }
 
-    /// Returns whether the inputs have the Metal3Cluster, without failure domains.
-    pub(super) fn lacks_failure_domains(&self, spec: &ClusterSpec) -> bool {
-        let cluster = self.spec_of(&spec.infrastructure_ref);
-        matches!(cluster, Some(PartSpec::Metal3Cluster(spec)) if spec.failure_domains.is_none())
+    /// Returns the Metal3Cluster if the inputs have it, without failure domains.
+    pub(super) fn without_failure_domains(&self, spec: &ClusterSpec) -> Option<NamedMetal3Cluster> {
+        let reference = spec.infrastructure_ref.as_ref()?;
+        let PartSpec::Metal3Cluster(own) = self.spec_of(reference)? else {
+            return None;
+        };
+        let document = self.objects.referenced(reference, &self.key.namespace)?;
+        own.failure_domains.is_none().then(|| NamedMetal3Cluster {
+            name: reference.name.clone(),
+            origin: document.origin.clone(),
+        })
     }
 
     /// Returns the spec of the object that a reference names, if it is readable.
-    fn spec_of(&self, reference: &Option<ClusterApiReference>) -> Option<&'a PartSpec> {
-        let document = self.objects.referenced(reference.as_ref()?, &self.key.namespace)?;
-        document.spec.as_ref().ok()
+    fn spec_of(&self, reference: &ClusterApiReference) -> Option<&'a PartSpec> {
+        self.objects.referenced(reference, &self.key.namespace)?.spec.as_ref().ok()
     }
 
     /// Returns the object that a reference names, and reports one that is missing or unreadable.

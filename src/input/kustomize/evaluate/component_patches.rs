@@ -1,0 +1,70 @@
+//! What a build makes of the patches of a component. The component runs before the patches of the
+//! kustomization that lists it, and before the components after it.
+
+use camino::Utf8Path;
+
+use super::DeliveredBuild;
+use super::budget::EvaluationBudget;
+use super::merge_patch::ParsedPatch;
+use super::object::BuildObject;
+use super::selector::Selector;
+use crate::base::api::kustomization::Patch;
+use crate::base::finding::Place;
+use crate::input::kustomize::Builds;
+
+/// An object that a component patches.
+pub(crate) struct ComponentTarget<'d> {
+    pub(crate) object: &'d BuildObject,
+    /// The place that undoes a patch, or that of the field in the object's own document.
+    pub(crate) undone_at: Option<Place>,
+}
+
+impl Builds {
+    /// Returns the objects of a build that a component patches where a kustomization lists it. A
+    /// patch that would change its object once more is undone.
+    pub(crate) fn targets<'d>(
+        &self,
+        component: &Utf8Path,
+        listed_in: &Utf8Path,
+        delivered: &'d DeliveredBuild,
+    ) -> Vec<ComponentTarget<'d>> {
+        let node = self.nodes.get(component);
+        let entries = node.and_then(|node| node.kustomization.patches.as_ref());
+        let patches: Vec<_> = entries.into_iter().flatten().filter_map(read).collect();
+        let mut targets = Vec::new();
+        for object in &delivered.objects {
+            let mut levels = object.levels.iter().filter(|level| level.directory == listed_in);
+            let Some(level) = levels.next() else { continue };
+            let mut there = object.clone();
+            there.set(&["metadata", "name"], &level.name, &object.origin.start());
+            let selecting = patches.iter().filter(|(selector, _)| selector.selects(&there));
+            let mut selecting = selecting.map(|(_, patch)| patch).peekable();
+            if selecting.peek().is_some() {
+                let undone_at = selecting.find_map(|patch| undone(object, patch));
+                targets.push(ComponentTarget { object, undone_at });
+            }
+        }
+        targets
+    }
+}
+
+/// Returns the target and the patch of an entry that sipgen wrote.
+fn read(entry: &Patch) -> Option<(Selector, ParsedPatch)> {
+    let Patch::Entry { patch: Some(text), target: Some(target), .. } = entry else {
+        return None;
+    };
+    let patch = ParsedPatch::in_written_text(text, &Place::File(Utf8Path::new("").into())).ok()?;
+    Some((Selector::new(target).ok()?, patch))
+}
+
+/// Returns the place of the first field that an object lacks of what a patch sets.
+fn undone(object: &BuildObject, patch: &ParsedPatch) -> Option<Place> {
+    let ParsedPatch::Merge(patches) = patch else {
+        return None;
+    };
+    patches.iter().find_map(|patch| {
+        let mut again = object.unchanged();
+        patch.merge_into(&mut again, true, &EvaluationBudget::default()).ok()?;
+        again.changes.first().map(|change| object.place_of(&change.route))
+    })
+}
