@@ -1,6 +1,7 @@
 //! Hosts as Flux and Argo CD deliver them: variables in the built text, patches of agents' objects, and options by which
 //! labels never arrive.
 
+use crate::support::in_memory::{generated_of, host_for_edge};
 use crate::support::{Repo, assert_says};
 
 const SELECTED: &str = "e";
@@ -558,4 +559,65 @@ fn an_agent_applies_no_directory_that_is_to_be_deleted() {
         repo.write("c/e.yaml", &request);
         repo.generate(&[]).expect(0);
     }
+}
+
+/// The assignments of a site whose requests an agent applies with other names.
+fn renamed_requests(objects: &[(&str, &str)]) -> Vec<String> {
+    let request = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge}\nspec: {nodes: {Worker: \
+                   {labelSelector: {}, count: {active: 1}}}}\n";
+    let own = [
+        ("clusters/edge.yaml", request),
+        ("clusters/kustomization.yaml", "resources: [edge.yaml]\n"),
+    ];
+    let generated = generated_of(&[&own[..], objects].concat());
+    let assigned = generated.plan.clusters.iter().filter(|(_, placement)| !placement.is_empty());
+    assigned.map(|(cluster, _)| cluster.to_string()).collect()
+}
+
+#[test]
+fn a_request_has_the_name_that_its_agent_gives_it() {
+    let host = host_for_edge("h1");
+    let hosts = [
+        ("metal/hosts.yaml", host.as_str()),
+        ("metal/kustomization.yaml", "resources: [hosts.yaml]\n"),
+    ];
+    for (flux, argocd, cluster) in [
+        ("targetNamespace: lab", "namespace: lab", "lab/edge"),
+        ("namePrefix: a-", "namePrefix: a-", "default/a-edge"),
+        ("targetNamespace: lab, nameSuffix: -a", "namespace: lab, nameSuffix: -a", "lab/edge-a"),
+        ("patches: []", "patches: []", "default/edge"),
+    ] {
+        for (settings, object) in [
+            (
+                "gitops: flux\n",
+                format!(
+                    "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: clusters, namespace: \
+                     flux-system}}\nspec: {{path: ./clusters, sourceRef: {{kind: GitRepository, name: flux-system}}, \
+                     {flux}}}\n"
+                ),
+            ),
+            (
+                "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/x.git'}\n",
+                format!(
+                    "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: clusters, namespace: argocd}}\n\
+                     spec:\n  destination: {{server: 'https://kubernetes.default.svc'}}\n  source: {{repoURL: \
+                     'https://git.example.com/x.git', path: clusters, kustomize: {{{argocd}}}}}\n"
+                ),
+            ),
+        ] {
+            let agent = [("sipgen.yaml", settings), ("agents/clusters.yaml", &*object)];
+            assert_eq!(renamed_requests(&[&hosts[..], &agent].concat()), [cluster], "{object}");
+        }
+    }
+    // Each of two objects makes a Cluster of its own, which a plan cannot tell apart.
+    let object = |name: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: \
+             flux-system}}\nspec: {{path: ./clusters, sourceRef: {{kind: GitRepository, name: flux-system}}, \
+             targetNamespace: {name}}}\n"
+        )
+    };
+    let both = object("lab") + "---\n" + &object("prod");
+    let agent = [("sipgen.yaml", "gitops: flux\n"), ("agents/clusters.yaml", &*both)];
+    assert_eq!(renamed_requests(&[&hosts[..], &agent].concat()), ["default/edge"]);
 }

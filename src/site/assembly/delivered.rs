@@ -14,7 +14,9 @@ use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::kustomization::LOCAL_CONFIG;
 use crate::base::api::{host, provisioning, sipcluster};
 use crate::base::finding::{Code, DocumentBuilds, Finding, Place};
-use crate::input::kustomize::{Builds, DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming};
+use crate::input::kustomize::{
+    AgentBuild, Builds, DeliveredDocument, EvaluatedFiles, OverlayBases, Renaming,
+};
 use crate::input::settings::Settings;
 
 /// Kinds of hosts and requests. Two objects of one name have a finding of their own.
@@ -43,6 +45,10 @@ pub(super) fn by_builds(
         |object: &ReadObject| is_vital(object) && !matches!(object.content, ReadContent::Host(_));
     let is_unreadable = |object: &ReadObject| matches!(object.content, ReadContent::Unreadable(_));
     let is_by_flux = |object: &ReadObject| matches!(&object.content, ReadContent::Agent(agent) if agent.is_by_flux());
+    let host_files = files_with(&|object| matches!(object.content, ReadContent::Host(_)));
+    let has_no_hosts = |directory: &Utf8Path| {
+        !builds.below(directory).keys().any(|file| host_files.contains(file.as_path()))
+    };
     let wanted = EvaluatedFiles {
         files: &files_with(&|_| true),
         vital: &files_with(&is_vital),
@@ -52,7 +58,7 @@ pub(super) fn by_builds(
         requests: &files_with(&is_request),
         local: &files_with(&ReadObject::is_local_host),
         output: Some(&settings.output),
-        agents,
+        agents: &AgentBuild::without_names(agents, has_no_hosts),
     };
     let evaluated = builds.evaluate(repo, &wanted);
     let (overlay_bases, mut findings) = (evaluated.overlay_bases, evaluated.findings);

@@ -131,6 +131,7 @@ impl NamespaceInputs<'_> {
         agents: &BTreeMap<Utf8PathBuf, AgentBuild>,
     ) -> EvaluationResult {
         let none = HashSet::new();
+        let agents = &AgentBuild::without_names(agents, |_| false);
         let wanted = EvaluatedFiles {
             files,
             vital: &none,

@@ -22,6 +22,8 @@ pub(crate) struct AgentBuild {
     pub(crate) by: String,
     /// Another object that applies the same build, with its place.
     other: Option<(String, Place)>,
+    /// Set if two objects that apply the build give it different names.
+    has_other_names: bool,
     /// Fields that are those of a kustomization.
     kustomization: Option<KustomizationNode>,
     /// Set if the object applies a kustomization that lists the root, such as the overlay of its
@@ -105,13 +107,18 @@ impl AgentBuild {
         all.get(directory).or_else(|| above.find_map(autodetected))
     }
 
-    /// Returns the changes to builds without names: hosts are assigned under the names that the
-    /// repo's own builds give them.
+    /// Returns the changes to builds without names, except in the builds that `keeps` selects and
+    /// to which all objects give the same. Hosts are assigned under the names that the repo's own
+    /// builds give them.
     pub(crate) fn without_names(
         all: &BTreeMap<Utf8PathBuf, AgentBuild>,
+        keeps: impl Fn(&Utf8Path) -> bool,
     ) -> BTreeMap<Utf8PathBuf, AgentBuild> {
-        let unnamed = all.iter().map(|(directory, build)| (directory.clone(), build.unnamed()));
-        unnamed.filter(|(_, build)| !build.is_empty()).collect()
+        let builds = all.iter().map(|(directory, build)| {
+            let is_kept = build.sets_names() && !build.has_other_names && keeps(directory);
+            (directory.clone(), if is_kept { build.clone() } else { build.unnamed() })
+        });
+        builds.filter(|(_, build)| !build.is_empty()).collect()
     }
 
     fn unnamed(&self) -> Self {
@@ -185,6 +192,11 @@ impl AgentBuild {
             let reason = format!("{} and {} apply it with different changes", self.by, other.by);
             self.set_unknown(reason, place.clone());
         }
+        let names = |build: &Self| {
+            let own = build.kustomization.as_ref().map(|node| &node.kustomization);
+            own.map(|own| [&own.namespace, &own.name_prefix, &own.name_suffix].map(Clone::clone))
+        };
+        self.has_other_names |= other.has_other_names || names(&self) != names(&other);
         if let Some((reason, place)) = other.unknown {
             self.set_unknown(reason, place);
         }

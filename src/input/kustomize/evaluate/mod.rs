@@ -217,8 +217,6 @@ impl Builds {
     /// Evaluates the builds of the wanted files that change more than namespaces, and checks those
     /// of all vital files.
     pub(crate) fn evaluate(&self, repo: &Files, wanted: &EvaluatedFiles<'_>) -> EvaluationResult {
-        let agents = AgentBuild::without_names(wanted.agents);
-        let wanted = &EvaluatedFiles { agents: &agents, ..*wanted };
         let touched = self.touched(wanted);
         let changed = touched.iter().copied().filter(|file| wanted.files.contains(file.as_path()));
         let vital = wanted.vital.iter().filter_map(|file| self.reached_file(file));
