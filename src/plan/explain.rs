@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::demand::{NodeSetDemand, by_priority};
 use super::eligibility::{self, Availability, Refusal};
 use super::host_state::{self, HostOwner};
-use super::machine_users::MachineUsers;
+use super::machine_users::{MachineUser, MachineUsers};
 use super::machines::{self, HostFacts, MachineRequirements, in_order};
 use super::placement::AssignmentMethod;
 use super::shortage::Shortage;
@@ -216,6 +216,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
         }
     }
     let user = MachineUsers::new(site).user(host);
+    let user = user.filter(|user| *user != MachineUser::Foreign);
     let mut facts = facts(site, host, plan);
     facts.extend(user.map(|user| format!("is used by a Machine of {user}")));
     Some(HostExplanation {

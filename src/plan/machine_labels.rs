@@ -65,8 +65,12 @@ impl<'a> Assignments<'a> {
             let finding = match (owner, user) {
                 (Some((cluster, ..)), _) if frozen.contains(*cluster) => return None,
                 (Some((cluster, part, origin)), _) if user.excludes(cluster, part, site) => {
+                    let owner = match user {
+                        MachineUser::Foreign => String::new(),
+                        _ => format!(", which belongs to {user}"),
+                    };
                     let message = format!(
-                        "host {} is assigned to {cluster}, {part}, and used by {machine}, which belongs to {user}",
+                        "host {} is assigned to {cluster}, {part}, and used by {machine}{owner}",
                         host.key
                     );
                     let help = match user {
@@ -76,6 +80,9 @@ impl<'a> Assignments<'a> {
                         }
                         _ if matches!(host.live.usage, Some(HostUsage::NodeReuse(_))) => {
                             "add a host, which takes its place; or remove the label"
+                        }
+                        MachineUser::Foreign => {
+                            "add a host, which takes its place; or remove what uses it"
                         }
                         MachineUser::Cluster(_) | MachineUser::Other(_) => {
                             "add a host, which takes its place; or delete the Machine"

@@ -15,6 +15,7 @@ use crate::base::api::machine_names::{MachineNames, NameFit};
 use crate::base::api::names::{ClusterKey, Namespace, Part, Role};
 use crate::site::Site;
 use crate::site::inventory::Host;
+use crate::site::inventory::usage::HostUsage;
 use crate::site::request::cluster_api::{MachineFacts, MachineMaker, node_set_name};
 use crate::site::request::{Cluster, NodeSet};
 
@@ -32,6 +33,8 @@ pub(crate) enum MachineUser<'a> {
     Cluster(&'a ClusterKey),
     /// A Machine that no request asks hosts for, described by its owner.
     Other(String),
+    /// A consumer that is no Machine of the namespace: CAPM3 skips its hosts.
+    Foreign,
 }
 
 impl MachineUser<'_> {
@@ -46,7 +49,7 @@ impl MachineUser<'_> {
                 (*own, *own_part) != (cluster, part)
             }
             MachineUser::Cluster(own) => *own != cluster && makes_machines,
-            MachineUser::Other(_) => makes_machines,
+            MachineUser::Other(_) | MachineUser::Foreign => makes_machines,
         }
     }
 }
@@ -95,7 +98,8 @@ impl<'a> MachineUsers<'a> {
         let waiting = usage.and_then(|usage| usage.waiting_cluster()).and_then(own);
         let reused = host.live.node_reuse.as_deref().filter(|_| machine.is_none());
         if machine.is_none() && reused.is_none() {
-            return None;
+            let is_foreign = waiting.is_none() && matches!(usage, Some(HostUsage::Consumer(_)));
+            return is_foreign.then_some(MachineUser::Foreign);
         }
         let facts = machine.and_then(|machine| self.site.machine_objects.facts(namespace, machine));
         let cluster_of_machine = facts.and_then(|facts| facts.cluster.as_deref());

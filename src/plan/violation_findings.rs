@@ -1,7 +1,7 @@
 //! Findings about hosts that clusters retain in spite of a violation.
 
 use super::assignments::Assignments;
-use super::eligibility::Needs;
+use super::eligibility::{self, Needs, Refusal, RequiredSystem};
 use super::violations::{EXTERNALLY_PROVISIONED, Violation, in_use_as};
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::finding::{Code, Finding};
@@ -32,7 +32,7 @@ impl Assignments<'_> {
                 (Violation::Deleting, Some(why)) => {
                     format!("it keeps its labels until a snapshot shows it unused: {why}")
                 }
-                (Violation::Reserved(_), _) => {
+                (Violation::Reserved(_) | Violation::Unclaimable, _) => {
                     let other = match in_use {
                         Some(why) => why,
                         None if rebalance => "no other host can take its place",
@@ -46,6 +46,7 @@ impl Assignments<'_> {
                 }
                 (_, None) => "it stays; `--rebalance` replaces such hosts where possible".to_owned(),
             };
+            let unusable = eligibility::unusable(host, RequiredSystem::NoSystem);
             let labels = host.origin.at(["metadata", "labels"]);
             let (code, place, asked_for) = match violation {
                 Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
@@ -61,6 +62,16 @@ impl Assignments<'_> {
                     (Code::NamedHostRefused, host.live_place(["spec", "consumerRef"]), Some(""))
                 }
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
+                Violation::Unclaimable => {
+                    let place = match &unusable {
+                        Some(Refusal::InUse(usage)) => host.live_place(usage.route()),
+                        Some(Refusal::NotFree(_)) => {
+                            host.live_place(["status", "provisioning", "state"])
+                        }
+                        _ => host.origin.name(),
+                    };
+                    (Code::Flawed, place, None)
+                }
                 Violation::Reserved(DETACHED_STATE) => {
                     (Code::Flawed, host.live_place(["status", "operationalStatus"]), None)
                 }
@@ -89,9 +100,14 @@ impl Assignments<'_> {
                 }
                 _ => None,
             };
-            let words = match missing_key {
-                Some(key) => format!("has no label `{key}`, which limits the node set's hosts"),
-                None => violation.words().to_owned(),
+            let words = match (missing_key, unusable) {
+                (Some(key), _) => {
+                    format!("has no label `{key}`, which limits the node set's hosts")
+                }
+                (None, Some(refusal)) if *violation == Violation::Unclaimable => {
+                    refusal.to_string()
+                }
+                (None, _) => violation.words().to_owned(),
             };
             let message = format!("host {} ({part} of {cluster}) {words}", host.key);
             let mut finding = Finding::new(code, message).at(place);

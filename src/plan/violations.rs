@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal, RequiredSystem};
+use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal};
 use super::placement::CurrentAssignment;
 use super::skew::fullest_domain;
 use crate::base::api::host::{PAUSED, UNHEALTHY};
@@ -18,6 +18,9 @@ use crate::site::request::NodeSet;
 
 /// The field of a host on which Metal3 installs nothing.
 pub(super) const EXTERNALLY_PROVISIONED: &str = "externallyProvisioned";
+
+/// Provisioning state of Metal3 for hosts without a BMC.
+const UNMANAGED: &str = "unmanaged";
 
 /// Provisioning state of Metal3 in which it installs an operating system.
 const INSTALLING: &str = "provisioning";
@@ -42,6 +45,8 @@ pub(super) enum Violation {
     /// No Machine may claim it, because it is externally provisioned, or paused or detached and
     /// unused.
     Reserved(&'static str),
+    /// No Machine may claim it until its object changes.
+    Unclaimable,
     /// It is marked for maintenance.
     InMaintenance,
     /// CAPM3 marked it as unhealthy.
@@ -79,6 +84,7 @@ impl Violation {
             Violation::Reserved(PAUSED) => "is paused",
             Violation::Reserved(EXTERNALLY_PROVISIONED) => "is externally provisioned",
             Violation::Reserved(_) => "is detached",
+            Violation::Unclaimable => "cannot be claimed",
             Violation::InMaintenance => "is in maintenance",
             Violation::Unhealthy => "is marked as unhealthy",
             Violation::Failed => "has failed",
@@ -123,7 +129,7 @@ pub(super) fn own_violation(
     }
     let needs = needs?;
     let Some(unmet) = eligibility::unmet(index, host, needs) else {
-        return not_installed(host, needs.system());
+        return condition_violation(host, needs);
     };
     match unmet {
         Refusal::Elsewhere(_) | Refusal::NotSelected(_) | Refusal::Undecided(_) => {
@@ -160,12 +166,23 @@ pub(super) fn own_violation(
     }
 }
 
-/// Returns the violation of a host that is known to have no operating system.
-fn not_installed(host: &Host, system: RequiredSystem) -> Option<Violation> {
-    // A host without a known state may be running.
-    host.live.provisioning.as_ref()?;
-    let refusal = eligibility::unusable(host, system)?;
-    matches!(refusal, Refusal::NotInstalled(_)).then_some(Violation::NotInstalled)
+/// Returns the violation that follows from a condition of the host which does not end by itself.
+fn condition_violation(host: &Host, needs: &Needs<'_>) -> Option<Violation> {
+    let is_lasting = match eligibility::unusable(host, needs.system())? {
+        // A host without a known state may be running.
+        Refusal::NotInstalled(state) => return state.map(|_| Violation::NotInstalled),
+        Refusal::SameMachine(_) | Refusal::InvalidBootMac => {
+            !needs.system().is_required() && host.live.usage.is_none()
+        }
+        // Metal3 leaves this state when the host gets a BMC, and any other by itself.
+        Refusal::NotFree(state) => state == UNMANAGED && host.bmc.is_none(),
+        // CAPM3 sets image and consumer at once. Hosts of SIPClusters may have other users.
+        Refusal::InUse(HostUsage::Image | HostUsage::CustomDeploy) => {
+            host.live.is_object && needs.namespace.is_some()
+        }
+        _ => false,
+    };
+    is_lasting.then_some(Violation::Unclaimable)
 }
 
 /// Sorts the hosts of a node set, those first that are retained longest, and adds their violations.

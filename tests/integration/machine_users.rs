@@ -512,3 +512,50 @@ fn spares_that_no_machine_takes_are_reported() {
         &["SIP0503", "host metal/h0 (ControlPlane of metal/a) is externally provisioned"],
     );
 }
+
+/// CAPM3 skips hosts of other consumers, and those in other states than `available` and `ready`.
+#[test]
+fn assigned_hosts_that_no_machine_can_take_are_replaced_or_reported() {
+    let clusters = [("a", cluster("a", ("a-cp", 1), &[]))];
+    let image = "{online: true, image: {url: u}}";
+    for (spec, state, said, at_once, rebalanced) in [
+        (
+            "{online: true, consumerRef: {kind: HostClaim, name: x}}",
+            "provisioned",
+            false,
+            "h1",
+            "h1",
+        ),
+        ("{online: true, consumerRef: {kind: Ironic}}", "available", false, "h1", "h1"),
+        (
+            "{online: true, consumerRef: {kind: Metal3Machine, name: x, namespace: other}}",
+            "provisioned",
+            false,
+            "h1",
+            "h1",
+        ),
+        (image, "provisioned", true, "h0", "h0"),
+        ("{online: true}", "unmanaged", true, "h0", "h1"),
+        ("{online: true}", "deprovisioning", false, "h0", "h0"),
+        ("{online: true}", "inspecting", false, "h0", "h0"),
+    ] {
+        let repo = site(&clusters, &[free(), free()]);
+        settle(&repo);
+        let show = |hosts: usize| {
+            snapshot(&repo, &vec![free(); hosts]);
+            let hosts = repo.read("snapshot/hosts.yaml");
+            let hosts = hosts.replacen("{online: true}", spec, 1);
+            repo.write("snapshot/hosts.yaml", &hosts.replacen("available", state, 1));
+        };
+        show(1);
+        let alone = repo.generate(&["--check"]).stderr;
+        let is_used = at_once == "h1";
+        assert_eq!(alone.contains("SIP0911"), is_used, "{spec}, {state}: {alone}");
+        show(2);
+        let report = settle(&repo);
+        assert_eq!(report.contains("SIP0503"), said, "{spec}, {state}: {report}");
+        assert_eq!(assigned(&repo), [format!("{at_once}: a control plane")], "{spec}, {state}");
+        repo.generate(&["--rebalance"]).expect(0);
+        assert_eq!(assigned(&repo), [format!("{rebalanced}: a control plane")], "{spec}, {state}");
+    }
+}
