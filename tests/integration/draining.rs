@@ -246,6 +246,15 @@ fn a_placement_without_an_order_of_moves() {
     assert_says(&text, &["no order of moves keeps every constraint"]);
 }
 
+/// The only other hosts with what the machine requires are named by MAC address, or needed by others.
+#[test]
+fn machines_without_another_host_cannot_be_emptied() {
+    let repo = Repo::generated("provisioning");
+    for host in ["lab/depot-05", "lab/depot-07", "lab/depot-08"] {
+        assert_eq!(json(&repo, &[host])["verdict"], "impossible", "{host}");
+    }
+}
+
 /// Too large for the search that proves the number of moves.
 #[test]
 fn chains_of_moves_on_a_large_site() {

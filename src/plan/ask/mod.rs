@@ -120,16 +120,12 @@ impl<'a> PlannedSite<'a> {
         'a: 'h,
     {
         let (site, plan) = (self.site, self.plan);
-        let frozen = plan.frozen_hosts(site).collect();
-        let mut planned = PlannedSite::with_owners(site, plan, hosts, &[], frozen);
-        planned.may_move = true;
-        let named = planned.occupied_sets().into_iter();
-        for set in named.filter(|set| set.node_set.is_named()) {
-            let hosts = set.hosts.into_iter();
-            planned.owners.extend(hosts.map(|host| (host, &set.cluster.key)));
+        let mut owners: BTreeMap<usize, &ClusterKey> = plan.frozen_hosts(site).collect();
+        for set in self.occupied_sets().iter().filter(|set| set.node_set.is_named()) {
+            owners.extend(set.hosts.iter().map(|host| (*host, &set.cluster.key)));
         }
-        planned.quotas =
-            QuotaUses::new(site, planned.owners.iter().map(|(host, key)| (*host, *key)));
+        let mut planned = PlannedSite::with_owners(site, plan, hosts, &[], owners);
+        planned.may_move = true;
         planned
     }
 
