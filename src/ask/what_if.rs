@@ -9,12 +9,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ask::difference::{self, Difference};
+use crate::ask::overview::spare::by_requirements;
 use crate::ask::overview::{ClusterOverview, HostOverview, Overview};
 use crate::base::api::names::{ClusterKey, HostKey, Part, Role};
 use crate::base::finding::{Code, Finding};
 use crate::generate::{Error, GeneratedSite, Options, Stage, generate};
 use crate::input::load::Files;
-use crate::site::hypothesis::Hypothesis;
+use crate::site::hypothesis::{Hypothesis, check_requests};
 
 /// The consequences of a hypothesis.
 #[derive(Debug)]
@@ -123,6 +124,7 @@ pub fn what_if(
     let options = Options { keep_going: true, allow_empty: true, ..Options::default() };
     let earlier = generate(before, &options, progress)?;
     let gone = hypothesis.gone_hosts(&earlier.site)?;
+    let requests = after.clone();
     let mut additions = after.additions().to_vec();
     let bought = hypothesis.bought.as_ref();
     additions.extend(bought.map(|bought| bought.manifests(&earlier.site)));
@@ -134,11 +136,16 @@ pub fn what_if(
     let options = Options { hypothesis: hypothesis.clone(), ..options };
     let later = generate(&after, &options, progress)?;
 
+    if later.findings.iter().all(|it| !it.is_error() || earlier.findings.contains(it)) {
+        check_requests(&requests, &later.site)?;
+    }
+
     let [now, then] =
         [&earlier, &later].map(|run| Overview::from_generated(run, run.site.rack_label.clone()));
     let clusters = impacts(&now, &then, &earlier, &gone);
     let is_served = !later.findings.iter().any(Finding::is_error)
         && clusters.iter().flat_map(|impact| &impact.node_sets).all(|set| set.then >= set.wanted);
+    let spare = spare([(&earlier, &now), (&later, &then)]);
     let known = earlier.findings.clone();
     let mut difference = difference::supposed(written, earlier, &after, later)?;
     // Warnings about lost hosts only repeat the hypothesis.
@@ -146,7 +153,7 @@ pub fn what_if(
         let is_repeated = finding.code == Code::HostGone;
         finding.is_error() || !is_repeated && !known.contains(finding)
     });
-    Ok(Consequences { clusters, spare: spare(&now, &then), is_served, difference })
+    Ok(Consequences { clusters, spare, is_served, difference })
 }
 
 fn impacts(
@@ -231,25 +238,24 @@ pub(crate) fn quorum(
     (lost > 0).then_some(Quorum { members, left: members - lost, needed: members / 2 + 1 })
 }
 
-fn spare(now: &Overview, then: &Overview) -> Vec<SpareChange> {
-    let mut changes = BTreeMap::new();
-    for (overview, is_before) in [(now, true), (then, false)] {
-        for spare in overview.spare.iter().filter(|spare| spare.asked.is_none()) {
-            let key = (&spare.selector, &spare.hardware, &spare.namespace, &spare.interfaces);
-            let change = changes.entry(key).or_insert_with(|| SpareChange {
-                selector: spare.selector.clone(),
-                hardware: spare.hardware.clone(),
-                namespace: spare.namespace.as_ref().map(ToString::to_string),
-                interfaces: spare.interfaces.clone(),
-                before: 0,
-                after: 0,
-            });
-            if is_before {
-                change.before = spare.free;
-            } else {
-                change.after = spare.free;
-            }
-        }
-    }
-    changes.into_values().collect()
+/// Counts spare hosts for the requests before and after.
+fn spare(runs: [(&GeneratedSite, &Overview); 2]) -> Vec<SpareChange> {
+    let clusters = || runs.into_iter().flat_map(|(run, _)| run.site.valid_clusters());
+    let [before, after] =
+        runs.map(|(run, overview)| by_requirements(clusters(), &run.site, &overview.hosts));
+    let pairs = before.into_iter().zip(after).filter(|(before, _)| before.asked.is_none());
+    let changes = pairs.map(|(before, after)| SpareChange {
+        selector: before.selector,
+        hardware: before.hardware,
+        namespace: before.namespace.as_ref().map(ToString::to_string),
+        interfaces: before.interfaces,
+        before: before.free,
+        after: after.free,
+    });
+    let key = |change: &SpareChange| {
+        let SpareChange { selector, hardware, namespace, interfaces, .. } = change.clone();
+        (selector, hardware, namespace, interfaces)
+    };
+    let by_words: BTreeMap<_, _> = changes.map(|change| (key(&change), change)).collect();
+    by_words.into_values().collect()
 }

@@ -237,6 +237,7 @@ fn mistakes_are_said() {
         (&["tenant-a/none"][..], "no cluster without errors is called `tenant-a/none`"),
         (&["--by", "example.com/none"], "no host has the label `example.com/none`"),
         (&["core"], "core"),
+        (&["--cluster", "/dev/null"], "no hosts are requested in /dev/null"),
     ] {
         let run = run(&mut repo.sipgen(&[&["capacity"], arguments].concat())).expect(2);
         assert_says(&run.stderr, &[message]);

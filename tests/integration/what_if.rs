@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Repo, Run, assert_says, compare_schema, fixture_names, run};
+use crate::support::{Repo, Run, assert_says, compare_schema, fixture_names, host, run};
 
 const CORE: &str = "tenants/tenant-a/core.yaml";
 
@@ -49,13 +49,28 @@ fn remove_host(repo: &Repo, name: &str) {
     }
 }
 
+/// The first node set of a site that is no list of machines.
+fn scalable(repo: &Repo) -> Option<String> {
+    let status = run(&mut repo.sipgen(&["status", "--format", "json"])).stdout;
+    let status: Value = serde_json::from_str(&status).ok()?;
+    let clusters = status["clusters"].as_array()?.iter();
+    let mut scalable = clusters.filter(|cluster| cluster["kind"] != "Provisioning");
+    let cluster = scalable.find(|cluster| cluster["nodeSets"][0].is_object())?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let [namespace, name] = ["namespace", "name"].map(|field| text(&cluster[field]));
+    let set = &cluster["nodeSets"][0];
+    let node_set = text(&set["nodeSet"]).or_else(|| text(&set["role"]))?;
+    Some(format!("{}/{}:{node_set}", namespace?, name?))
+}
+
 /// Also with overlays that were never generated.
 #[test]
 fn what_if_of_nothing_changes_nothing() {
     let mut tried = 0;
     for fixture in fixture_names() {
         let repo = Repo::of_fixture(&fixture);
-        let nothing = ["--cluster", "/dev/null"];
+        let Some(node_set) = scalable(&repo) else { continue };
+        let nothing = ["--scale", &format!("{node_set}=+0")];
         let run = what_if(&repo, &nothing);
         if run.code == 2 {
             continue; // a fixture with several sites
@@ -362,6 +377,7 @@ fn a_hypothesis_about_nothing_known_is_refused() {
         (["--scale", "tenant-a/core:Worker=+-1"], "`+-1` is no number of hosts"),
         (["--scale", "tenant-a/core=1"], "write it as namespace/name:node-set=3"),
         (["--cluster", "none.yaml"], "cannot read --cluster `none.yaml`"),
+        (["--cluster", "/dev/null"], "no hosts are requested in /dev/null"),
         (["--add", "0"], "0 is not in 1.."),
         (["--labels", "a=b"], "--add"),
     ] {
@@ -417,4 +433,30 @@ fn the_first_line_is_the_verdict() {
     let grows = ["--scale", "tenant-a/edge:Worker=+9"];
     assert_eq!(first(&grows, 1), "not served: tenant-a/edge");
     assert_eq!(first(&["--without", "rack=a"], 0), "every cluster is served");
+}
+
+/// Also if no other request has their selector or their topology key.
+#[test]
+fn a_removed_request_takes_no_spare_host_and_spreads_nothing() {
+    let repo = Repo::of_hosts(0);
+    let racks = ["r1", "r1", "r1", "r2", "r1"].into_iter().enumerate();
+    let host = |(at, rack)| host(&format!("h{at}"), &format!("  labels: {{rack: {rack}}}\n"));
+    repo.write("inventory/hosts.yaml", &racks.map(host).collect::<String>());
+    repo.want("metal/a", 1);
+    repo.want("metal/b", 1);
+    let request = repo.files("").into_iter().find(|(_, text)| text.contains("name: a}"));
+    let (file, text) = request.expect("a request");
+    let spread = text.replace("labelSelector: {}", "labelSelector: {}, topologyKey: rack");
+    assert_ne!(spread, text, "{text}");
+    repo.write(&file, &spread);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let removed = ["--remove", "metal/a"];
+    let spare = &json(&repo, &removed)["spare"];
+    assert_eq!((&spare[0]["before"], &spare[0]["after"]), (&3.into(), &3.into()), "{spare}");
+
+    let answer = json(&repo, &[&removed[..], &["--scale", "metal/b:Worker=+1"]].concat());
+    repo.remove(&file);
+    repo.want("metal/b", 2);
+    assert_eq!(answer["review"], review(&repo));
 }

@@ -25,12 +25,12 @@ use crate::ask::overview::Overview;
 use crate::ask::what_if::Quorum;
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::Finding;
-use crate::generate::GeneratedSite;
-use crate::input::load::{Files, ReadError};
+use crate::generate::{Error, GeneratedSite};
+use crate::input::load::Files;
 use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
 use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
-use crate::site::hypothesis::{similar_cluster, with_suggestion};
+use crate::site::hypothesis::{check_requests, similar_cluster, with_suggestion};
 use crate::site::request::{Cluster, NodeSet};
 
 use copies::{copies, hosts_of, is_copyable, sets, wanted};
@@ -294,16 +294,20 @@ pub enum CapacityError {
 pub fn requested(
     files: &Files,
     generated: &GeneratedSite,
-) -> Result<(Vec<Cluster>, Vec<Finding>), ReadError> {
+) -> Result<(Vec<Cluster>, Vec<Finding>), Error> {
     let (site, findings) = Site::read(files, generated.site.settings.clone())?;
+    let errors = findings
+        .into_iter()
+        .filter(|finding| finding.is_error() && !generated.findings.contains(finding));
+    let errors: Vec<Finding> = errors.collect();
+    if errors.is_empty() {
+        check_requests(files, &site)?;
+    }
     let requests = site.clusters.into_values();
     let clusters = requests
         .filter_map(|request| request.cluster)
         .filter(|cluster| !generated.site.clusters.contains_key(&cluster.key));
-    let errors = findings
-        .into_iter()
-        .filter(|finding| finding.is_error() && !generated.findings.contains(finding));
-    Ok((clusters.collect(), errors.collect()))
+    Ok((clusters.collect(), errors))
 }
 
 /// Computes the capacity of a planned site.

@@ -13,7 +13,7 @@ mod clusters;
 mod hardware_kinds;
 mod hosts;
 mod racks;
-mod spare;
+pub(super) mod spare;
 
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ impl Overview {
         Self {
             version: VERSION,
             clusters: clusters::overviews(site, plan, &hosts, findings),
-            spare: spare::by_requirements(site, &hosts),
+            spare: spare::by_requirements(site.valid_clusters(), site, &hosts),
             quotas: quotas::all(site, plan),
             hardware: Vec::new(),
             racks: racks::group(&hosts),

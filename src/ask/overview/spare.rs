@@ -12,6 +12,7 @@ use crate::plan::equivalence::{CountedHosts, HostKinds};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::MachineRequirements;
 use crate::site::Site;
+use crate::site::request::Cluster;
 
 /// Hosts that match a labelSelector, or the requirements of machines. A host may be counted in
 /// several entries.
@@ -47,10 +48,13 @@ pub struct SpareHosts {
     pub free: usize,
 }
 
-/// Returns the counts for each selector and machine, in the order of clusters.
-pub(super) fn by_requirements(site: &Site, hosts: &[HostOverview]) -> Vec<SpareHosts> {
-    let node_sets = site
-        .valid_clusters()
+/// Returns the counts for each selector and machine of some clusters, in their order.
+pub(in crate::ask) fn by_requirements<'s>(
+    clusters: impl Iterator<Item = &'s Cluster>,
+    site: &Site,
+    hosts: &[HostOverview],
+) -> Vec<SpareHosts> {
+    let node_sets = clusters
         .flat_map(|cluster| cluster.node_sets.iter().map(move |(part, set)| (cluster, part, set)));
     let mut found: Vec<(Needs<'_>, SpareHosts)> = Vec::new();
     let mut known = HashMap::new();

@@ -282,6 +282,12 @@ impl Site {
         Ok((site, all))
     }
 
+    /// Finds the rack label anew, after changes of hosts or requests.
+    pub(crate) fn find_rack_label(&mut self) {
+        let (hosts, clusters) = (&self.inventory.hosts, &self.clusters);
+        self.rack_label = rack_label::rack_label(&self.settings.topology, hosts, clusters);
+    }
+
     /// Returns the label over whose values the hosts of a node set are spread.
     pub(crate) fn spread_key<'s>(&'s self, node_set: &'s NodeSet) -> Option<&'s str> {
         evenness_key(&node_set.spread, self.rack_label.as_deref())

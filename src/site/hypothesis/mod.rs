@@ -14,8 +14,11 @@ use std::fmt;
 
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::Finding;
+use crate::base::text::known_names;
 use crate::base::text::suggest::alike;
+use crate::input::load::Files;
 use crate::site::Site;
+use crate::site::request::Request;
 
 pub use hosts::{AlternatingLabel, BoughtHosts, HostChoice, chosen, selectors};
 pub(crate) use hosts::{available_host, usual_namespace};
@@ -65,6 +68,12 @@ pub enum UnknownSubject {
     /// No request asks for a cluster, which is followed by the name that was probably meant.
     #[error("the site has no cluster {0}")]
     Cluster(String),
+    /// Additional files have no request.
+    #[error(
+        "no hosts are requested in {0}: it has no SIPCluster, no Provisioning, and no Cluster with \
+         `sip.airshipit.org/assign-hosts: \"true\"` or by the setting `requests.clusterAPI`"
+    )]
+    Request(String),
     /// A cluster has no such node set.
     #[error("{cluster} has no node set `{node_set}`; it has {known}")]
     NodeSet {
@@ -105,6 +114,20 @@ pub fn with_suggestion(unknown: impl fmt::Display, meant: Option<String>) -> Str
     format!("`{unknown}`{}", meant.unwrap_or_default())
 }
 
+/// Requires that additional files, if there are any, request hosts. A request with errors counts.
+///
+/// # Errors
+///
+/// Returns the names of the files.
+pub(crate) fn check_requests(files: &Files, site: &Site) -> Result<(), UnknownSubject> {
+    let names: Vec<&str> = files.additions().iter().map(|added| added.name.as_str()).collect();
+    let is_added = |request: &Request| names.contains(&request.origin.file.as_str());
+    if names.is_empty() || site.clusters.values().any(is_added) {
+        return Ok(());
+    }
+    Err(UnknownSubject::Request(known_names(&names, names.len())))
+}
+
 impl Hypothesis {
     /// Changes a site. Reports machines of Provisionings whose host is gone.
     ///
@@ -125,6 +148,7 @@ impl Hypothesis {
         hosts::free(&unassigned, site);
         let findings = hosts::remove(&gone, site);
         hosts::address_bought(site);
+        site.find_rack_label();
         Ok(findings)
     }
 
