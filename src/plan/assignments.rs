@@ -185,7 +185,7 @@ impl<'a> Assignments<'a> {
                 self.is_used_by_another(host, &cluster.key, part, site)
             });
             let wanted = node_set.map_or(0, NodeSet::wanted);
-            let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part));
+            let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part).count());
             let mut surplus = own.split_off(wanted.min(own.len()));
             // Without its labels, the Machine could claim another host. A host that is drained or being
             // deleted is held for any kind of cluster, because its Machine is deleted later.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::assignments::Assignments;
 use super::machine_users::MachineUser;
-use super::placement::{AssignmentMethod, CurrentAssignment};
+use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
 use crate::site::Site;
@@ -30,12 +30,16 @@ impl<'a> Assignments<'a> {
         }
     }
 
-    /// Returns the number of Machines of a node set on hosts that stay with other node sets.
-    pub(super) fn machines_elsewhere(&self, cluster: &ClusterKey, part: &Part) -> usize {
+    /// Returns the hosts of Machines of a node set that stay with other node sets.
+    pub(super) fn machines_elsewhere<'s>(
+        &'s self,
+        cluster: &'s ClusterKey,
+        part: &'s Part,
+    ) -> impl Iterator<Item = PlacedHost> + 's {
         let own = MachineUser::NodeSet { cluster, part };
-        let unfollowed = self.unfollowed.iter();
-        let elsewhere = unfollowed.filter(|host| self.users[**host].as_ref() == Some(&own));
-        elsewhere.count()
+        let unfollowed = self.unfollowed.iter().copied();
+        let elsewhere = unfollowed.filter(move |host| self.users[*host].as_ref() == Some(&own));
+        elsewhere.map(|host| PlacedHost { host, how: AssignmentMethod::Stays })
     }
 
     /// Returns whether a Machine uses a host that is none of the node set's.

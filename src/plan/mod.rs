@@ -289,7 +289,7 @@ fn with_choices<'a>(
                     .or_default()
                     .entry(demand.part.clone())
                     .or_default();
-                replace(placement, &chosen, key, &mut assignments);
+                replace(placement, &chosen, key, &mut assignments, site);
             }
             Err(shortage) => {
                 findings.extend(
@@ -366,21 +366,16 @@ fn demands<'a>(
     let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
     let demand = |(cluster, part, node_set): (&'a Cluster, &'a Part, &'a _)| {
         let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
-        let mut demand = NodeSetDemand::new(
-            site,
-            cluster,
-            part,
-            node_set,
-            kept.map_or(&[], Vec::as_slice),
-            |host| gives_way(part, host),
-        )
-        .with_domain_limits(&domains, &site.inventory.hosts, &none);
+        let kept = kept.into_iter().flatten().copied();
+        // Machines on hosts of other node sets need no host of their own.
+        let elsewhere = assignments.machines_elsewhere(&cluster.key, part);
+        let kept: Vec<PlacedHost> = kept.chain(elsewhere).collect();
+        let mut demand =
+            NodeSetDemand::new(site, cluster, part, node_set, &kept, |host| gives_way(part, host))
+                .with_domain_limits(&domains, &site.inventory.hosts, &none);
         if rebalance {
             demand = demand.rebalanced(site);
         }
-        // Machines on hosts of other node sets need no host of their own.
-        let elsewhere = assignments.machines_elsewhere(&cluster.key, part);
-        demand.missing = demand.missing.saturating_sub(elsewhere);
         demand
     };
     node_sets.into_par_iter().map(demand).collect()
@@ -392,6 +387,7 @@ fn replace<'a>(
     chosen: &ChosenHosts,
     cluster: &'a ClusterKey,
     assignments: &mut Assignments<'a>,
+    site: &Site,
 ) {
     for host in &chosen.replaced {
         if let Some(at) = placement.iter().position(|assigned| assigned.host == *host) {
@@ -399,9 +395,12 @@ fn replace<'a>(
             assignments.release(cluster, assigned.host, assigned.how);
         }
     }
-    placement.extend(
-        chosen.added.iter().map(|host| PlacedHost { host: *host, how: AssignmentMethod::Added }),
-    );
+    let how = |host: usize| {
+        let held = site.state.held.get(&site.inventory.hosts[host].key);
+        let is_held = held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
+        if is_held { AssignmentMethod::Stays } else { AssignmentMethod::Added }
+    };
+    placement.extend(chosen.added.iter().map(|host| PlacedHost { host: *host, how: how(*host) }));
     placement.sort();
 }
 

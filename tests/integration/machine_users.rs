@@ -383,10 +383,22 @@ fn the_control_planes_of_k0smotron_make_machines_as_they_do() {
         ("updateStrategy: Recreate", 3, 4),
         ("updateStrategy: RecreateDeleteFirst", 3, 3),
         ("updateStrategy: RecreateDeleteFirst", 2, 3),
+        // These kinds have no such field.
+        ("rolloutStrategy: {rollingUpdate: {maxSurge: 0}}", 3, 4),
+        ("rolloutStrategy: {rollingUpdate: {maxSurge: 2}}", 3, 4),
     ] {
-        let repo = site(&[("a", with(strategy, replicas))], &vec![free(); 6]);
-        settle(&repo);
-        assert_eq!(assigned(&repo).len(), hosts, "{strategy}, {replicas}");
+        for kind in ["K0sControlPlane", "KThreesControlPlane", "MicroK8sControlPlane"] {
+            let text = with(strategy, replicas).replace("K0sControlPlane", kind);
+            if kind != "K0sControlPlane" && strategy.starts_with("update") {
+                continue;
+            }
+            let repo = site(&[("a", text)], &vec![free(); 6]);
+            settle(&repo);
+            assert_eq!(assigned(&repo).len(), hosts, "{kind}: {strategy}, {replicas}");
+            snapshot(&repo, &vec![free(); hosts - 1]);
+            let short = repo.generate(&["--check"]).stderr;
+            assert!(!short.contains("maxSurge"), "{kind}: {short}");
+        }
     }
     // Its older releases number the Machines.
     let repo = site(
@@ -558,4 +570,42 @@ fn assigned_hosts_that_no_machine_can_take_are_replaced_or_reported() {
         repo.generate(&["--rebalance"]).expect(0);
         assert_eq!(assigned(&repo), [format!("{rebalanced}: a control plane")], "{spec}, {state}");
     }
+}
+
+/// Its domain is that of the Machine's host, whoever has the labels.
+#[test]
+fn a_machine_on_the_host_of_another_cluster_counts_for_the_topology_key() {
+    let with_key =
+        "annotations: {sip.airshipit.org/spare-hosts: '0', sip.airshipit.org/topology-key: rack}";
+    let other = cluster("b", ("b-cp", 2), &[]).replace(NO_SPARE, with_key);
+    let rack = |name: &str, live: Live| Live { labels: format!("rack: {name}"), ..live };
+    for (last, served) in [("a", false), ("b", true)] {
+        let hosts = [rack("a", free()), rack("a", free()), rack(last, free())];
+        let repo = site(&[("a", cluster("a", ("a-cp", 1), &[]))], &hosts);
+        settle(&repo);
+        repo.write("clusters/b/all.yaml", &other);
+        repo.write("clusters/b/kustomization.yaml", "resources: [all.yaml]\n");
+        let used = rack("a", used_by("b-cp-x2k9p"));
+        snapshot(&repo, &[used, rack("a", free()), rack(last, free())]);
+        if served {
+            let said = settle(&repo);
+            assert!(!said.contains("SIP0911"), "{said}");
+            let expected = ["h0: b control plane", "h1: a control plane", "h2: b control plane"];
+            assert_eq!(assigned(&repo), expected);
+        } else {
+            let said = repo.generate(&[]).expect(1).stderr;
+            assert_says(&said, &["SIP0501", "1 of the 2 ControlPlane hosts of metal/b"]);
+            assert!(!said.contains("SIP0911"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn hosts_that_change_their_node_set_are_not_added() {
+    let with = |names: [&str; 2]| cluster("a", ("a-cp", 1), &names.map(|name| (name, 1)));
+    let repo = site(&[("a", with(["x", "y"]))], &vec![free(); 3]);
+    settle(&repo);
+    repo.write("clusters/a/all.yaml", &with(["v", "w"]));
+    let said = settle(&repo);
+    assert_says(&said, &["changes the role of", "3 hosts assigned, 0 added, 0 released"]);
 }
