@@ -637,6 +637,35 @@ fn clusters_of_a_class_get_hosts_in_both_contracts() {
     }
 }
 
+#[test]
+fn patches_of_a_class_change_the_rollout_of_its_control_planes() {
+    let repo = with_class("v1beta1");
+    let no_spare = ", metadata: {annotations: {sip.airshipit.org/spare-hosts: \"0\"}}";
+    let class = repo.read("clusters/all.yaml").replacen(no_spare, "", 1);
+    let strategy = "/spec/template/spec/rolloutStrategy";
+    let surge = format!("op: replace, path: {strategy}/rollingUpdate/maxSurge");
+    for (kind, patch, hosts) in [
+        ("KubeadmControlPlaneTemplate", format!("{surge}, value: 0"), 4),
+        (
+            "KubeadmControlPlaneTemplate",
+            format!("op: add, path: {strategy}, value: {{type: OnDelete}}"),
+            4,
+        ),
+        ("KubeadmControlPlaneTemplate", format!("{surge}, valueFrom: {{variable: surge}}"), 4),
+        ("KubeadmControlPlaneTemplate", format!("{surge}, valueFrom: {{variable: none}}"), 5),
+        ("Metal3MachineTemplate", format!("{surge}, value: 0"), 5),
+    ] {
+        let patches = format!(
+            "  variables: [{{name: surge, schema: {{openAPIV3Schema: {{default: 0}}}}}}]\n  \
+             patches: [{{name: p, definitions: [{{selector: {{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, \
+             kind: {kind}, matchResources: {{controlPlane: true}}}}, jsonPatches: [{{{patch}}}]}}]}}]\n  workers: {{"
+        );
+        repo.write("clusters/all.yaml", &class.replacen("  workers: {", &patches, 1));
+        repo.generate(&[]).expect(0);
+        assert_eq!(assigned(&repo).len(), hosts, "{kind}: {patch}");
+    }
+}
+
 /// Cluster API gives annotations of a class to what it makes of it; those of a topology win.
 #[test]
 fn annotations_of_a_class_count_as_those_of_a_topology() {

@@ -406,6 +406,29 @@ fn hosts_that_machines_of_others_claim_are_counted() {
     repo.write("machines.yaml", &set.replace("MachineSet", "MachineDeployment"));
     let told = repo.generate(&[]).expect(0).stderr;
     assert_says(&told, &["SIP0910", "the MachineDeployment metal/ms", "claims 2 of the 3"]);
+    // So does a control plane whose Cluster may be none of the inputs.
+    let (_, template) = set.split_once("---\n").unwrap();
+    let plane = format!(
+        "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\n\
+         metadata: {{name: ms, namespace: metal}}\nspec:\n  replicas: 2\n  machineTemplate:\n    infrastructureRef: \
+         {{apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3MachineTemplate, name: e}}\n---\n{template}"
+    );
+    repo.write("machines.yaml", &plane);
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert_says(&told, &["SIP0910", "the KubeadmControlPlane metal/ms", "claims 2 of the 3"]);
+    let known = "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: e, namespace: metal}\n\
+                 spec: {}\n";
+    let labelled = |cluster: &str| {
+        let label = format!("{{name: ms, labels: {{cluster.x-k8s.io/cluster-name: {cluster}}},");
+        plane.replace("{name: ms,", &label) + known
+    };
+    for (text, is_counted) in
+        [(plane.clone() + known, false), (labelled("e"), false), (labelled("gone"), true)]
+    {
+        repo.write("machines.yaml", &text);
+        let told = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(told.contains("the KubeadmControlPlane metal/ms"), is_counted, "{text}: {told}");
+    }
     // Those that another object claims are not left for it.
     let other = set.replace("name: ms,", "name: other,").replace("replicas: 2", "replicas: 1");
     repo.write("other.yaml", other.split("---\n").next().unwrap());

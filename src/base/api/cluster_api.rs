@@ -303,7 +303,7 @@ pub struct Rollout {
 }
 
 /// The way in which Machines are replaced.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Strategy {
     /// `RollingUpdate`, the default, or `OnDelete`.
@@ -314,7 +314,7 @@ pub struct Strategy {
 }
 
 /// Parameters of a rolling update.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
     /// Number of Machines above `replicas`, or a share of these such as `25%`; 1 by default.

@@ -12,6 +12,7 @@ use crate::plan::machines::by_role_and_name;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::mismatch::Mismatch;
+use crate::site::request::cluster::StandbyHosts;
 
 /// Maximum number of machines that a message names.
 const MACHINES_SHOWN: usize = 4;
@@ -44,15 +45,19 @@ impl Shortage {
         // Without the hosts for rollouts, it would be filled.
         let rollouts = (self.short_of() <= for_rollouts).then(|| {
             // Cluster API refuses 0 for a control plane of fewer than three.
-            let has_other_way =
+            let standby = demand.node_set.standby;
+            let has_surge = !matches!(standby, StandbyHosts::OneMore | StandbyHosts::OneOfFew);
+            let is_sparable =
                 part.role == Role::Worker || self.wanted.saturating_sub(for_rollouts) >= 3;
+            let has_other_way = has_surge && is_sparable;
             let is_of_class = demand.node_set.at.route.get(1) == Some(&"topology".into());
             let object = if is_of_class { "`metadata` of its topology" } else { "the object" };
             let (by, way) = match demand.node_set.spare_at {
                 Some(_) => ("its annotation", "write".to_owned()),
                 None => {
+                    let by = if has_surge { "`maxSurge` of its rollout" } else { "its rollout" };
                     let setting = if has_other_way { "set `maxSurge: 0`, or " } else { "" };
-                    ("`maxSurge` of its rollout", format!("{setting}annotate {object} with"))
+                    (by, format!("{setting}annotate {object} with"))
                 }
             };
             format!(

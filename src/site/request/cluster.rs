@@ -167,8 +167,10 @@ pub enum StandbyHosts {
     Number(usize),
     /// Those that a rollout starts beside any hosts.
     Surge(usize),
-    /// Those of a rollout that deletes first where it can spare a host.
-    SurgeOfFew(usize),
+    /// One, whatever the request says.
+    OneMore,
+    /// One, unless the rollout deletes first because it can spare a host.
+    OneOfFew,
     /// Those of a rollout that starts a percentage.
     SurgePercent(usize),
 }
@@ -180,9 +182,10 @@ impl StandbyHosts {
         const SPARABLE: usize = 3;
         match self {
             Self::Number(number) => number,
-            Self::Surge(_) | Self::SurgeOfFew(_) if active == 0 => 0,
-            Self::SurgeOfFew(_) if active >= SPARABLE => 0,
-            Self::Surge(surge) | Self::SurgeOfFew(surge) => surge,
+            _ if active == 0 => 0,
+            Self::OneOfFew if active >= SPARABLE => 0,
+            Self::OneMore | Self::OneOfFew => 1,
+            Self::Surge(surge) => surge,
             // Cluster API rounds up.
             Self::SurgePercent(percent) => active.saturating_mul(percent).div_ceil(100),
         }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use kube::core::{Selector, SelectorExt};
 
+use super::scaled::machines_of;
 use super::{host_selector, missing_part};
 use crate::base::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, ClusterApiReference, HostSelector, MACHINE,
@@ -40,8 +41,8 @@ pub(crate) struct Claimant {
     pub(crate) may_opt_in: Option<ClusterKey>,
 }
 
-/// Returns MachineDeployments of other Clusters and MachineSets that claim hosts, and Machines without
-/// one; a finding for each whose hosts are unknown.
+/// Returns MachineDeployments and control planes of other Clusters and MachineSets that claim hosts,
+/// and Machines without one; a finding for each whose hosts are unknown.
 pub(crate) fn claimed_by_machines(
     parts: &ClusterParts,
     inventory: &Inventory,
@@ -66,26 +67,38 @@ pub(crate) fn claimed_by_machines(
         let mut owners = metadata.owner_references.iter().flatten();
         owners.any(|it| is_of_class || parts.named(&it.kind, namespace, &it.name).is_some())
     };
+    // The Cluster of a control plane names it, but only one in the cluster labels it.
+    let namespaces: BTreeSet<&Namespace> = clusters.iter().map(|key| &key.namespace).collect();
+    let may_be_known =
+        |namespace: &Namespace, metadata: &Metadata| match metadata.label(CLUSTER_NAME) {
+            Some(cluster) => belongs_to(cluster, namespace, clusters),
+            None => namespaces.contains(namespace),
+        };
     let claimants = parts.all().filter_map(|(namespace, name, document)| {
         if has_known_owner(namespace, &document.metadata) {
             return None;
         }
-        let (machines, spec) = match document.spec.as_ref().ok()? {
+        let replicas = |replicas: Option<i64>| usize::try_from(replicas.unwrap_or(1)).ok();
+        let selector = |spec| selector_of(parts, spec, namespace);
+        let (machines, selector) = match document.spec.as_ref().ok()? {
             PartSpec::MachineDeployment(set)
                 if belongs_to(&set.cluster_name, namespace, clusters) =>
             {
                 return None;
             }
             PartSpec::MachineDeployment(set) | PartSpec::MachineSet(set) => {
-                let replicas = usize::try_from(set.replicas.unwrap_or(1)).ok()?;
-                (replicas, &set.template.spec)
+                (replicas(set.replicas)?, selector(&set.template.spec)?)
             }
-            PartSpec::Machine(spec) if !has_host(namespace, name, spec) => (1, spec),
+            PartSpec::ControlPlane(plane) if !may_be_known(namespace, &document.metadata) => {
+                let selector = selector_of_template(parts, machines_of(plane)?, namespace)?;
+                (replicas(plane.replicas)?, selector)
+            }
+            PartSpec::Machine(spec) if !has_host(namespace, name, spec) => (1, selector(spec)?),
             _ => return None,
         };
         let kind = &document.kind;
         let title = format!("the {kind} {namespace}/{name}");
-        let selector = match selector_of(parts, spec, namespace)? {
+        let selector = match selector {
             Ok(selector) => selector,
             Err(reason) => {
                 let message = unknown_claims(&title, &reason);
@@ -155,7 +168,14 @@ fn selector_of<'a>(
     if let Some(value) = openshift {
         return Some(Ok(&value.host_selector));
     }
-    let reference = spec.infrastructure_ref.as_ref()?;
+    selector_of_template(parts, spec.infrastructure_ref.as_ref()?, namespace)
+}
+
+fn selector_of_template<'a>(
+    parts: &'a ClusterParts,
+    reference: &ClusterApiReference,
+    namespace: &Namespace,
+) -> Option<Result<&'a HostSelector, String>> {
     let ClusterApiReference { kind, name, .. } = reference;
     if !matches!(kind.as_str(), MACHINE_TEMPLATE | METAL3_MACHINE) {
         return None;

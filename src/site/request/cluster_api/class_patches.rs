@@ -1,4 +1,5 @@
-//! Patches of a ClusterClass, as far as they change the host selectors of its machine templates.
+//! Patches of a ClusterClass, as far as they change the host selectors of its machine templates or the
+//! rollout of its control plane.
 //!
 //! The rules are those of `json_patch_generator.go` in Cluster API.
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::host_selector::is_assigned;
 use super::scaled::{MachineClass, ScaledMachines};
-use crate::base::api::cluster_api::HostSelector;
+use crate::base::api::cluster_api::{HostSelector, Strategy};
 use crate::base::api::names::{ClusterKey, Role};
 use crate::base::finding::RouteStep;
 use crate::base::text::{expanded, pointer_key};
@@ -27,7 +28,6 @@ pub(super) fn patched_selector(
     cluster: &ClusterKey,
     assigned: &BTreeMap<String, String>,
 ) -> (HostSelector, Vec<Mistake>) {
-    let variable = |name: &str| variable(name, set, class, cluster);
     let template = &set.template.spec.template.spec.host_selector;
     let mut object = json!({"spec": {"template": {"spec": {"hostSelector": template}}}});
     let mut mistakes = Vec::new();
@@ -35,45 +35,29 @@ pub(super) fn patched_selector(
         let route = [vec!["patches".into()], route].concat();
         mistakes.push(Mistake::new(route, message, help));
     };
-    for (index, patch) in class.spec.patches.iter().enumerate() {
-        let is_enabled = match patch.get("enabledIf").and_then(Value::as_str) {
-            Some(template) => rendered(template, variable).map(|value| value == true),
-            None => Some(true),
-        };
-        if is_enabled == Some(false) {
-            continue;
-        }
-        for (route, change) in selector_changes(patch, set, class) {
-            let (op, path) = (text(change, "/op"), text(change, "/path"));
-            let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
-                _ if op == "remove" => Some(Value::Null),
-                (Some(value), _) => Some(value.clone()),
-                (None, "") => rendered(text(change, "/valueFrom/template"), variable),
-                (None, name) => variable(name),
-            };
-            let label = path.strip_prefix(SELECTOR).and_then(|it| it.strip_prefix("/matchLabels/"));
-            let is_own = |label| is_assigned(&pointer_key(label), assigned);
-            let applied = match value.filter(|_| is_enabled.is_some()) {
-                Some(value) => apply(&mut object, op, path, value),
-                None if label.is_some_and(is_own) => {
-                    apply(&mut object, "remove", path, Value::Null).or(Some(()))
-                }
-                None => {
-                    report(
-                        [vec![index.into()], route].concat(),
-                        "which hosts the patch selects is unknown: sipgen evaluates constants, built-in variables and those of the Cluster",
-                        "write the requirement in the Metal3MachineTemplate",
-                    );
-                    continue;
-                }
-            };
-            if applied.is_none() {
-                report(
-                    [vec![index.into()], route].concat(),
-                    "the patch does not apply to the Metal3MachineTemplate, so Cluster API makes no Machines",
-                    "add only to a mapping that exists: give the template's `hostSelector.matchLabels` a label",
-                );
+    for PatchChange { route, op, path, value } in changes(SELECTOR, set, class, cluster) {
+        let label = path.strip_prefix(SELECTOR).and_then(|it| it.strip_prefix("/matchLabels/"));
+        let is_own = |label| is_assigned(&pointer_key(label), assigned);
+        let applied = match value {
+            Some(value) => apply(&mut object, op, path, value),
+            None if label.is_some_and(is_own) => {
+                apply(&mut object, "remove", path, Value::Null).or(Some(()))
             }
+            None => {
+                report(
+                    route,
+                    "which hosts the patch selects is unknown: sipgen evaluates constants, built-in variables and those of the Cluster",
+                    "write the requirement in the Metal3MachineTemplate",
+                );
+                continue;
+            }
+        };
+        if applied.is_none() {
+            report(
+                route,
+                "the patch does not apply to the Metal3MachineTemplate, so Cluster API makes no Machines",
+                "add only to a mapping that exists: give the template's `hostSelector.matchLabels` a label",
+            );
         }
     }
     let patched = object.pointer(SELECTOR).map(HostSelector::deserialize);
@@ -86,6 +70,75 @@ pub(super) fn patched_selector(
         None
     });
     (selector.unwrap_or_default(), mistakes)
+}
+
+/// Returns the rollout strategy of a control plane after the patches of its class that are known.
+pub(super) fn patched_strategy(
+    set: &ScaledMachines<'_>,
+    class: &MachineClass<'_>,
+    cluster: &ClusterKey,
+) -> Option<Strategy> {
+    let control_plane = &class.spec.control_plane;
+    let template = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref())?;
+    let class = MachineClass { template, ..*class };
+    let strategy = set.strategy.as_ref().map(|(strategy, _)| *strategy);
+    // The fields of both contracts. A patch is for those of its own.
+    let mut object = json!({"spec": {"template": {"spec": {
+        "rolloutStrategy": strategy, "rollout": {"strategy": strategy}
+    }}}});
+    let fields = ["/spec/template/spec/rolloutStrategy", "/spec/template/spec/rollout/strategy"];
+    let patched = fields.map(|field| {
+        for PatchChange { op, path, value, .. } in changes(field, set, &class, cluster) {
+            value.and_then(|value| apply(&mut object, op, path, value));
+        }
+        object.pointer(field).map(Value::to_string)
+    });
+    let before = json!(strategy).to_string();
+    let patched = patched.into_iter().flatten().find(|text| *text != before)?;
+    serde_json::from_str(&patched).ok()
+}
+
+/// A change of a patch.
+struct PatchChange<'a> {
+    /// Where it is, below the patches.
+    route: Vec<RouteStep>,
+    op: &'a str,
+    path: &'a str,
+    /// The value; `None` if it is unknown.
+    value: Option<Value>,
+}
+
+/// Returns the changes of patches to a field of the class's template, with their values.
+fn changes<'a>(
+    field: &str,
+    set: &ScaledMachines<'_>,
+    class: &MachineClass<'a>,
+    cluster: &ClusterKey,
+) -> Vec<PatchChange<'a>> {
+    let variable = |name: &str| variable(name, set, class, cluster);
+    let mut changes = Vec::new();
+    for (index, patch) in class.spec.patches.iter().enumerate() {
+        let is_enabled = match patch.get("enabledIf").and_then(Value::as_str) {
+            Some(template) => rendered(template, variable).map(|value| value == true),
+            None => Some(true),
+        };
+        if is_enabled == Some(false) {
+            continue;
+        }
+        for (route, change) in field_changes(field, patch, set, class) {
+            let (op, path) = (text(change, "/op"), text(change, "/path"));
+            let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
+                _ if op == "remove" => Some(Value::Null),
+                (Some(value), _) => Some(value.clone()),
+                (None, "") => rendered(text(change, "/valueFrom/template"), variable),
+                (None, name) => variable(name),
+            };
+            let route = [vec![index.into()], route].concat();
+            let value = value.filter(|_| is_enabled.is_some());
+            changes.push(PatchChange { route, op, path, value });
+        }
+    }
+    changes
 }
 
 /// Returns the value of a variable; `None` if it is unknown.
@@ -125,8 +178,9 @@ fn rendered(template: &str, variable: impl Fn(&str) -> Option<Value>) -> Option<
     yaml_serde::from_str(&expanded(template, "{{", "}}", field)?).ok()
 }
 
-/// Returns the changes of a patch that concern the host selector of a node set, with their routes in it.
-fn selector_changes<'a>(
+/// Returns the changes of a patch that concern a field of the class's template, with their routes in it.
+fn field_changes<'a>(
+    field: &str,
     patch: &'a Value,
     set: &ScaledMachines<'_>,
     class: &MachineClass<'_>,
@@ -141,7 +195,7 @@ fn selector_changes<'a>(
         }
         for (change_index, change) in list(definition, "/jsonPatches").enumerate() {
             let path = text(change, "/path");
-            if is_below(path, SELECTOR) || is_below(SELECTOR, path) {
+            if is_below(path, field) || is_below(field, path) {
                 let route =
                     ["definitions".into(), index.into(), "jsonPatches".into(), change_index.into()];
                 found.push((route.to_vec(), change));
@@ -159,7 +213,7 @@ fn text<'a>(value: &'a Value, path: &str) -> &'a str {
     value.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns whether a definition of a patch is for the machine template of a node set.
+/// Returns whether a definition of a patch is for the class's template of a node set.
 fn selects(definition: &Value, set: &ScaledMachines<'_>, class: &MachineClass<'_>) -> bool {
     let resources = |path: &str| definition.pointer(&format!("/selector/matchResources/{path}"));
     text(definition, "/selector/apiVersion") == class.template.api_version

@@ -51,7 +51,7 @@ use crate::input::settings::requests::ClusterSelection;
 
 pub(crate) use agreement::disagreements;
 pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines, unknown_claims};
-use class_patches::patched_selector;
+use class_patches::{patched_selector, patched_strategy};
 pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
 use scaled::{LocatedMetadata, ScaledMachines};
 
@@ -281,10 +281,10 @@ impl<'a> ClusterApiValidation<'a> {
     /// Returns the hosts beside the replicas.
     fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> StandbyHosts {
         let strategy = set.strategy.as_ref();
-        let surge = match rollout::surge(strategy.map(|it| it.0), set.is_kubeadm) {
-            Some(StandbyHosts::Surge(surge)) if set.deletes_first => {
-                StandbyHosts::SurgeOfFew(surge)
-            }
+        let class = set.template.class.filter(|_| set.name.is_none());
+        let patched = class.and_then(|class| patched_strategy(set, &class, self.key));
+        let evaluated = patched.as_ref().or(strategy.map(|it| it.0));
+        let surge = match rollout::surge(evaluated, set.rollout_kind) {
             Some(surge) if surge.count(active) <= MOST_HOSTS => surge,
             _ => {
                 let at = strategy.map_or(&set.at, |(_, surge_at)| surge_at).clone();

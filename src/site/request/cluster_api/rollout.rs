@@ -6,10 +6,51 @@ use crate::base::api::cluster_api::{ControlPlaneSpec, Rollout, Strategy};
 use crate::base::finding::{DocumentField, RouteStep};
 use crate::site::request::cluster::StandbyHosts;
 
+/// The way in which Machines are replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RolloutKind {
+    /// By its `maxSurge`.
+    MaxSurge,
+    /// By its `maxSurge`, which is no percentage.
+    Kubeadm,
+    /// Each Machine after the next one; the kind has no `maxSurge`.
+    OneMore,
+    /// Each Machine before the next one, where it can.
+    DeletesFirst,
+}
+
+/// Kinds of control planes without `maxSurge`.
+const WITHOUT_SURGE: [&str; 3] = [K0SMOTRON, "KThreesControlPlane", "MicroK8sControlPlane"];
+/// The start of the kinds of k0smotron's control planes whose nodes are Machines, and their templates.
+const K0SMOTRON: &str = "K0sControlPlane";
+/// The start of the kinds of kubeadm's control planes and their templates.
+const KUBEADM: &str = "KubeadmControlPlane";
+
+impl RolloutKind {
+    /// Returns that of a control plane or its template. `spec` is missing if it is not in the inputs.
+    pub(super) fn new(kind: &str, spec: Option<&ControlPlaneSpec>) -> Self {
+        let update = spec.and_then(|spec| spec.update_strategy.as_deref());
+        if is_of_k0smotron(kind) && update == Some("RecreateDeleteFirst") {
+            Self::DeletesFirst
+        } else if WITHOUT_SURGE.iter().any(|start| kind.starts_with(start)) {
+            Self::OneMore
+        } else if kind.starts_with(KUBEADM) {
+            Self::Kubeadm
+        } else {
+            Self::MaxSurge
+        }
+    }
+}
+
 /// Returns the Machines that a rollout runs beside the replicas; `None` if they are invalid.
-pub(super) fn surge(strategy: Option<&Strategy>, is_kubeadm: bool) -> Option<StandbyHosts> {
+pub(super) fn surge(strategy: Option<&Strategy>, kind: RolloutKind) -> Option<StandbyHosts> {
     /// Cluster API's default.
     const DEFAULT: StandbyHosts = StandbyHosts::Surge(1);
+    match kind {
+        RolloutKind::OneMore => return Some(StandbyHosts::OneMore),
+        RolloutKind::DeletesFirst => return Some(StandbyHosts::OneOfFew),
+        RolloutKind::MaxSurge | RolloutKind::Kubeadm => {}
+    }
     let Some(strategy) = strategy else {
         return Some(DEFAULT);
     };
@@ -20,7 +61,9 @@ pub(super) fn surge(strategy: Option<&Strategy>, is_kubeadm: bool) -> Option<Sta
         None => return Some(DEFAULT),
         Some(IntOrString::Int(number)) => usize::try_from(*number).ok(),
         // Kubeadm's control plane takes a percentage for 0.
-        Some(IntOrString::String(text)) if is_kubeadm => text.parse().ok().or(Some(0)),
+        Some(IntOrString::String(text)) if kind == RolloutKind::Kubeadm => {
+            text.parse().ok().or(Some(0))
+        }
         Some(IntOrString::String(text)) => match text.strip_suffix('%') {
             Some(percent) => return percent.parse().ok().map(StandbyHosts::SurgePercent),
             None => text.parse().ok(),
@@ -31,12 +74,7 @@ pub(super) fn surge(strategy: Option<&Strategy>, is_kubeadm: bool) -> Option<Sta
 
 /// Recognises the control planes of k0smotron whose nodes are Machines, and their templates.
 pub(super) fn is_of_k0smotron(kind: &str) -> bool {
-    kind.starts_with("K0sControlPlane")
-}
-
-/// Returns whether a control plane of k0smotron deletes each Machine before it makes the next.
-pub(super) fn deletes_first(kind: &str, control_plane: &ControlPlaneSpec) -> bool {
-    is_of_k0smotron(kind) && control_plane.update_strategy.as_deref() == Some("RecreateDeleteFirst")
+    kind.starts_with(K0SMOTRON)
 }
 
 /// The strategy of a rollout, and where its `maxSurge` is.
@@ -62,6 +100,8 @@ pub(super) fn either<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::RolloutKind;
+
     #[test]
     fn a_rollout_needs_as_many_hosts_as_cluster_api_starts_at_once() {
         for (yaml, surge) in [
@@ -75,9 +115,12 @@ mod tests {
             ("{rollingUpdate: {maxSurge: -1}}", None),
         ] {
             let strategy = yaml_serde::from_str(yaml).unwrap();
-            let standby = super::surge(Some(&strategy), false);
+            let standby = super::surge(Some(&strategy), RolloutKind::MaxSurge);
             assert_eq!(standby.map(|standby| standby.count(10)), surge, "{yaml}");
         }
-        assert_eq!(super::surge(None, false).map(|standby| standby.count(10)), Some(1));
+        assert_eq!(
+            super::surge(None, RolloutKind::MaxSurge).map(|standby| standby.count(10)),
+            Some(1)
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rollout::{LocatedStrategy, deletes_first, either, is_of_k0smotron};
+use super::rollout::{LocatedStrategy, RolloutKind, either, is_of_k0smotron};
 use super::{ClusterApiValidation, missing_part};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
@@ -27,10 +27,7 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) metadata: Vec<LocatedMetadata<'a>>,
     pub(super) replicas: Option<i64>,
     pub(super) strategy: Option<LocatedStrategy<'a>>,
-    /// Set if a rollout deletes first where it can, whatever the strategy.
-    pub(super) deletes_first: bool,
-    /// Set for a KubeadmControlPlane, whose `maxSurge` is no percentage.
-    pub(super) is_kubeadm: bool,
+    pub(super) rollout_kind: RolloutKind,
     pub(super) failure_domain: Option<&'a str>,
     pub(super) template: NodeSetTemplate<'a>,
     /// Where its fields are.
@@ -158,10 +155,8 @@ impl ScaledMachines<'_> {
     }
 }
 
-/// The start of the kinds of kubeadm's control planes and their templates.
-const KUBEADM: &str = "KubeadmControlPlane";
-
-fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
+/// Returns the machine template of a control plane; `None` if it has no Machines.
+pub(super) fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReference> {
     let machine_reference = || {
         let machines = spec.machine_template.as_ref()?;
         let spec_reference = || machines.spec.as_ref()?.infrastructure_ref.as_ref();
@@ -286,8 +281,7 @@ impl<'a> ClusterApiValidation<'a> {
                 metadata: vec![LocatedMetadata::from_object(document)],
                 replicas: deployment.replicas,
                 strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
-                deletes_first: false,
-                is_kubeadm: false,
+                rollout_kind: RolloutKind::MaxSurge,
                 failure_domain: non_empty(&machine.failure_domain),
                 machine_labels: deployment.template.metadata.labels.iter().collect(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
@@ -327,8 +321,7 @@ impl<'a> ClusterApiValidation<'a> {
                 &control_plane.rollout,
                 &at,
             ),
-            deletes_first: deletes_first(&document.kind, control_plane),
-            is_kubeadm: document.kind.starts_with(KUBEADM),
+            rollout_kind: RolloutKind::new(&document.kind, Some(control_plane)),
             failure_domain: None,
             machine_labels: machine_template.iter().flat_map(|it| &it.metadata.labels).collect(),
             machine_names,
@@ -378,15 +371,15 @@ impl<'a> ClusterApiValidation<'a> {
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
         let part = reference.and_then(|reference| self.part_of(reference, namespace, from));
-        let (strategy, deletes_first) = match part {
+        let (strategy, template_spec) = match part {
             Some((document, PartSpec::ControlPlaneTemplate(control_plane))) => {
                 let spec = &control_plane.template.spec;
                 let at = DocumentField::new(&document.origin, ["spec", "template", "spec"]);
                 let strategy =
                     either("rolloutStrategy", &spec.rollout_strategy, &spec.rollout, &at);
-                (strategy, deletes_first(&document.kind, spec))
+                (strategy, Some(spec))
             }
-            _ => (None, false),
+            _ => (None, None),
         };
         let at = DocumentField::new(self.origin, ["spec", "topology", "controlPlane"]);
         let own = LocatedMetadata::new(&topology.control_plane.metadata, &at);
@@ -398,8 +391,10 @@ impl<'a> ClusterApiValidation<'a> {
             metadata,
             replicas: topology.control_plane.replicas,
             strategy,
-            deletes_first,
-            is_kubeadm: reference.is_some_and(|template| template.kind.starts_with(KUBEADM)),
+            rollout_kind: RolloutKind::new(
+                reference.map_or("", |template| &template.kind),
+                template_spec,
+            ),
             failure_domain: None,
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
             health_check: health_check(
@@ -459,8 +454,7 @@ impl<'a> ClusterApiValidation<'a> {
                 let (strategy, rollout) = (&deployment_class.strategy, &deployment_class.rollout);
                 either("strategy", strategy, rollout, &from)
             },
-            deletes_first: false,
-            is_kubeadm: false,
+            rollout_kind: RolloutKind::MaxSurge,
             failure_domain: non_empty(&deployment.failure_domain)
                 .or(non_empty(&deployment_class.failure_domain)),
             machine_names: MachineNames::deployment_of_class(
