@@ -27,6 +27,7 @@ use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::host::NODE_REUSE;
 use crate::base::api::names::{ClusterKey, NodeName, Part};
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::grouping::grouped;
 use crate::base::text::in_shell;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -289,8 +290,7 @@ fn by_part<'a>(
         .collect();
     let by_name: BTreeMap<&NodeName, &Part> =
         machine_parts().filter_map(|(part, _)| Some((part.node.as_ref()?, part))).collect();
-    let mut by_part: BTreeMap<&Part, Vec<CurrentAssignment<'_>>> = BTreeMap::new();
-    for assignment in assignments {
+    grouped(assignments.into_iter().map(|assignment| {
         let same_name = assignment.part.node.as_ref().and_then(|node| by_name.get(node));
         let part = named
             .get(&assignment.host)
@@ -298,9 +298,8 @@ fn by_part<'a>(
             .or(successor(assignment.part, cluster).as_ref())
             .copied()
             .unwrap_or(assignment.part);
-        by_part.entry(part).or_default().push(assignment);
-    }
-    by_part
+        (part, assignment)
+    }))
 }
 
 /// Returns whether a node set names another host than this one.

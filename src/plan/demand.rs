@@ -12,6 +12,7 @@ use super::topology;
 use super::violations::in_use_as;
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::request::{Cluster, NodeSet};
@@ -83,12 +84,8 @@ impl<'a> NodeSetDemand<'a> {
             return self;
         }
         let hosts = &site.inventory.hosts;
-        let mut domains: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for host in &self.kept {
-            if let Some(domain) = hosts[*host].domain(key) {
-                domains.entry(domain).or_default().push(*host);
-            }
-        }
+        let kept = self.kept.iter();
+        let domains = grouped(kept.filter_map(|host| Some((hosts[*host].domain(key)?, *host))));
         let is_replaced = |host: &usize| {
             !self.replaceable.contains(host) && in_use_as(&hosts[*host], self.part).is_none()
         };

@@ -7,12 +7,13 @@
 //!    MachineDeployment that a host waits for.
 //! 3. The name of the Metal3Machine, if only one object can have given it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
 use crate::base::api::machine_names::{MachineNames, NameFit};
 use crate::base::api::names::{ClusterKey, Namespace, Part, Role};
+use crate::base::grouping::grouped;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::usage::HostUsage;
@@ -57,29 +58,25 @@ impl MachineUser<'_> {
 /// Node sets of Cluster API and other objects that make Machines, by namespace.
 pub(crate) struct MachineUsers<'a> {
     site: &'a Site,
-    clusters: HashMap<&'a Namespace, Vec<&'a Cluster>>,
-    others: HashMap<&'a Namespace, Vec<&'a MachineMaker>>,
+    clusters: BTreeMap<&'a Namespace, Vec<&'a Cluster>>,
+    others: BTreeMap<&'a Namespace, Vec<&'a MachineMaker>>,
 }
 
 impl<'a> MachineUsers<'a> {
     pub(crate) fn new(site: &'a Site) -> Self {
-        let mut clusters: HashMap<&Namespace, Vec<&Cluster>> = HashMap::new();
         let valid = site.valid_clusters();
-        for cluster in valid.filter(|cluster| cluster.kind.descriptor().makes_machines) {
-            clusters.entry(&cluster.key.namespace).or_default().push(cluster);
-        }
-        let mut others: HashMap<&Namespace, Vec<&MachineMaker>> = HashMap::new();
-        for maker in &site.machine_objects.makers {
+        let clusters = valid.filter(|cluster| cluster.kind.descriptor().makes_machines);
+        let clusters = grouped(clusters.map(|cluster| (&cluster.key.namespace, cluster)));
+        let is_requested = |maker: &&MachineMaker| {
             let requested = clusters.get(&maker.namespace).into_iter().flatten();
             let mut node_sets = requested.flat_map(|cluster| &cluster.node_sets);
-            let is_requested = node_sets.any(|(part, node_set)| {
+            node_sets.any(|(part, node_set)| {
                 maker.role == Some(part.role)
                     && node_set.machine_names.fit_owner(&maker.name).is_some()
-            });
-            if !is_requested {
-                others.entry(&maker.namespace).or_default().push(maker);
-            }
-        }
+            })
+        };
+        let others = site.machine_objects.makers.iter().filter(|maker| !is_requested(maker));
+        let others = grouped(others.map(|maker| (&maker.namespace, maker)));
         Self { site, clusters, others }
     }
 

@@ -16,6 +16,7 @@ use super::placement::AssignmentMethod;
 use crate::base::api::assignment::ReleaseProgress;
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::site::Site;
 use crate::site::inventory::{Evidence, Host};
 use crate::site::previous::PendingRelease;
@@ -173,12 +174,9 @@ pub(super) fn by_cluster(
     assignments: &Assignments<'_>,
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeMap<ClusterKey, Vec<HostKey>> {
-    let mut given_back: BTreeMap<ClusterKey, Vec<HostKey>> = BTreeMap::new();
-    for (cluster, index, how) in &assignments.released {
+    grouped(assignments.released.iter().filter_map(|(cluster, index, how)| {
         let host = &site.inventory.hosts[*index];
-        if can_remove_labels(host, *how) && assigned.get(index) != Some(cluster) {
-            given_back.entry((*cluster).clone()).or_default().push(host.key.clone());
-        }
-    }
-    given_back
+        let is_given_back = can_remove_labels(host, *how) && assigned.get(index) != Some(cluster);
+        is_given_back.then(|| ((*cluster).clone(), host.key.clone()))
+    }))
 }

@@ -1,12 +1,12 @@
 //! Reasons for a shortage that follow from the hosts that a node set does not have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::core::Expression;
 
 use super::HostsRefusedByRule;
-use crate::base::api::names::HostKey;
+use crate::base::grouping::grouped;
 use crate::plan::demand::NodeSetDemand;
 use crate::plan::eligibility::{Needs, Refusal};
 use crate::plan::shortage_causes::ShortageCauses;
@@ -98,12 +98,10 @@ pub(super) fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -
 }
 
 fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefusedByRule> {
-    let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
-    for (host, refusal) in refusals {
-        let Some(refusal) = refusal else { continue };
+    let by_rule = grouped(refusals.iter().filter_map(|(host, refusal)| {
         let host = site.inventory.hosts[*host].key.clone();
-        by_rule.entry(refusal.rule().to_string()).or_default().push(host);
-    }
+        Some((refusal.as_ref()?.rule().to_string(), host))
+    }));
     let mut rules: Vec<HostsRefusedByRule> = by_rule
         .into_iter()
         .map(|(rule, hosts)| HostsRefusedByRule { rule, hosts: hosts.into() })
