@@ -1,9 +1,9 @@
 //! Phrases for changes of clusters, shared by all reports.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use crate::base::api::names::{HostKey, NodeName, Part, Role};
+use crate::base::grouping::grouped;
 use crate::base::text::{abbreviated, counted};
 use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::outputs::MetadataField;
@@ -97,11 +97,8 @@ pub(super) fn upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String>
     if !hosts(cluster, name).is_empty() {
         return None;
     }
-    let mut groups: BTreeMap<(bool, &BTreeSet<Aspect>), Vec<&ServiceChange>> = BTreeMap::new();
-    for service in services {
-        let group = (service.restarts, &service.aspects);
-        groups.entry(group).or_default().push(service);
-    }
+    let services = services.iter();
+    let groups = grouped(services.map(|it| ((it.restarts, &it.aspects), it)));
     let describe = |services: Vec<&ServiceChange>| {
         let names = services.iter().map(|service| name(&service.service));
         let names = names.collect::<Vec<String>>().join(", ");
@@ -216,14 +213,10 @@ type HostGroup<'a> = (Role, Option<&'a NodeName>);
 fn by_role<'a>(
     hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>,
 ) -> Vec<(HostGroup<'a>, Vec<NamedHost<'a>>)> {
-    let mut by_role: BTreeMap<(Role, Option<&NodeName>, bool), Vec<NamedHost<'a>>> =
-        BTreeMap::new();
-    for (part, host) in hosts {
-        by_role
-            .entry((part.role, part.node_set.as_ref(), part.node.is_some()))
-            .or_default()
-            .push((part.node.as_ref(), host));
-    }
+    let mut by_role = grouped(hosts.map(|(part, host)| {
+        let group = (part.role, part.node_set.as_ref(), part.node.is_some());
+        (group, (part.node.as_ref(), host))
+    }));
     let text = |node: &Option<&'a NodeName>| node.map_or("", NodeName::as_str);
     by_role
         .values_mut()

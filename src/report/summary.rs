@@ -7,6 +7,7 @@ use super::totals;
 use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled, write_more};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
+use crate::base::grouping::occurrences;
 use crate::base::text::counted;
 use crate::generate::GeneratedSite;
 use crate::output::compare::{Change, OutputChanges};
@@ -104,10 +105,8 @@ fn outlived(released: &ReleasedObservedHost) -> String {
 }
 
 fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
-    let mut count: BTreeMap<AssignmentMethod, usize> = BTreeMap::new();
-    for assigned in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
-        *count.entry(assigned.how).or_default() += 1;
-    }
+    let assigned = plan.clusters.values().flat_map(BTreeMap::values).flatten();
+    let count = occurrences(assigned.map(|assigned| assigned.how));
     let of = |how| count.get(&how).copied().unwrap_or_default();
     let given_back: usize = plan.given_back.values().map(Vec::len).sum();
     let mut total = format!(
