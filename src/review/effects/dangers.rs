@@ -1,6 +1,6 @@
 //! Dangers: changes that can cause an outage or a loss.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -13,6 +13,7 @@ use super::{
     ReleasedObservedHost, SharedChanges,
 };
 use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::grouping::grouped;
 use crate::input::settings::gitops::HostsForm;
 use crate::site::Site;
 
@@ -238,13 +239,9 @@ impl Danger {
 
 /// Lists hosts in use that lose the labels of a reverted commit.
 fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) -> Vec<Harm> {
-    let mut by_cluster: BTreeMap<&ClusterKey, Vec<ConsumedHost>> = BTreeMap::new();
-    for ReleasedObservedHost { host, by, consumer } in outlived {
-        if let Some((cluster, consumed)) = by.as_ref().zip(ConsumedHost::new(host, consumer, &None))
-        {
-            by_cluster.entry(cluster).or_default().push(consumed);
-        }
-    }
+    let by_cluster = grouped(outlived.filter_map(|ReleasedObservedHost { host, by, consumer }| {
+        by.as_ref().zip(ConsumedHost::new(host, consumer, &None))
+    }));
     let harm = |(cluster, hosts): (&ClusterKey, _)| Harm::ConsumedHostGivenBack {
         cluster: cluster.clone(),
         hosts,

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::base::api::names::HostKey;
 use crate::base::api::service_kind::ServiceKind;
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::yaml;
 use crate::base::tree::Tree;
@@ -105,9 +106,6 @@ fn objects(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> ChangeCounts 
 fn generated<'b, 'a>(
     build: &'b ServiceBuild<'a>,
 ) -> BTreeMap<&'b str, Vec<(&'b str, ConfigMapEntry<'a>)>> {
-    let mut generated: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    for ((name, key), entry) in &build.generated {
-        generated.entry(name).or_default().push((key.as_str(), *entry));
-    }
-    generated
+    let entries = build.generated.iter();
+    grouped(entries.map(|((name, key), entry)| (name.as_str(), (key.as_str(), *entry))))
 }
