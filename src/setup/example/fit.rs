@@ -1,11 +1,12 @@
 //! The part of a site that an example asks for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use crate::base::api::names::{Namespace, NodePortRange, is_label};
+use crate::base::api::names::{NodePortRange, is_label};
+use crate::base::grouping::{grouped, occurrences};
 use crate::generate::GeneratedSite;
 use crate::plan::host_state::{self, HostStanding, HostState};
 use crate::plan::quotas::{self, QuotaUse};
@@ -223,10 +224,7 @@ fn free_ports(range: NodePortRange, mut used: BTreeSet<u16>) -> [Option<RangeInc
 
 /// Returns the hosts of the namespace with the most hosts.
 fn largest_namespace(hosts: Vec<&Host>) -> Vec<&Host> {
-    let mut by_namespace: BTreeMap<&Namespace, Vec<&Host>> = BTreeMap::new();
-    for host in hosts {
-        by_namespace.entry(&host.key.namespace).or_default().push(host);
-    }
+    let by_namespace = grouped(hosts.into_iter().map(|host| (&host.key.namespace, host)));
     // The first of several.
     let largest = by_namespace.into_values().rev();
     largest.max_by_key(Vec::len).unwrap_or_default()
@@ -234,12 +232,9 @@ fn largest_namespace(hosts: Vec<&Host>) -> Vec<&Host> {
 
 /// Returns the key that most hosts have among those that look like failure domains.
 fn topology_key(hosts: &[&Host]) -> Option<String> {
-    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-    for (key, value) in hosts.iter().flat_map(|host| &host.labels) {
-        if is_label(key, value) && !value.is_empty() {
-            *uses.entry(key).or_default() += 1;
-        }
-    }
+    let labels = hosts.iter().flat_map(|host| &host.labels);
+    let labels = labels.filter(|(key, value)| is_label(key, value) && !value.is_empty());
+    let uses = occurrences(labels.map(|(key, _)| key.as_str()));
     DOMAINS.into_iter().find_map(|word| {
         let named = uses.iter().rev().filter(|(key, _)| key.contains(word));
         let (key, _) = named.max_by_key(|(_, uses)| **uses)?;
@@ -283,12 +278,11 @@ fn matching<'h>(hosts: &[&'h Host], label: Option<&SelectorLabel>) -> Vec<&'h Ho
 
 /// Returns the label of most hosts whose value has one of these words.
 fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
-    let mut uses: BTreeMap<SelectorLabel, usize> = BTreeMap::new();
-    for (key, value) in hosts.iter().flat_map(|host| &host.labels) {
-        if is_label(key, value) && words.iter().any(|word| value.contains(word)) {
-            *uses.entry(SelectorLabel::new(key, value)).or_default() += 1;
-        }
-    }
+    let labels = hosts.iter().flat_map(|host| &host.labels);
+    let labels = labels.filter(|(key, value)| {
+        is_label(key, value) && words.iter().any(|word| value.contains(word))
+    });
+    let uses = occurrences(labels.map(|(key, value)| SelectorLabel::new(key, value)));
     let most = uses.into_iter().rev().max_by_key(|(_, uses)| *uses);
     most.map(|(label, _)| label)
 }

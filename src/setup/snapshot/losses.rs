@@ -1,10 +1,11 @@
 //! Detection of snapshots that lose suspiciously many hosts, for instance because of a wrong
 //! context or missing permissions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Snapshot;
 use crate::base::api::names::{HostKey, Namespace};
+use crate::base::grouping::occurrences;
 use crate::base::text::counted;
 
 /// Tolerated loss: one host in this many.
@@ -18,10 +19,8 @@ pub fn lost(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let gone: Vec<&HostKey> =
         before.hosts.keys().filter(|host| !after.hosts.contains_key(host)).collect();
     let left: BTreeSet<&Namespace> = after.hosts.keys().map(|host| &host.namespace).collect();
-    let mut emptied: BTreeMap<&Namespace, usize> = BTreeMap::new();
-    for host in before.hosts.keys().filter(|host| !left.contains(&host.namespace)) {
-        *emptied.entry(&host.namespace).or_default() += 1;
-    }
+    let namespaces = before.hosts.keys().map(|host| &host.namespace);
+    let emptied = occurrences(namespaces.filter(|namespace| !left.contains(namespace)));
     if let Some((namespace, hosts)) = emptied.first_key_value() {
         let more = match emptied.len() {
             1 => String::new(),
