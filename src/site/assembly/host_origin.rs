@@ -6,13 +6,14 @@
 //! its build gives the same name and namespace. Without a manifest, it is observed only if it is a
 //! live object.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::mem;
 
 use super::inputs::InputSelection;
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::grouping::grouped;
 use crate::base::text::subject_with_first;
 use crate::input::kustomize::RenamingKustomization;
 use crate::input::settings::{InventoryMode, Settings};
@@ -42,10 +43,8 @@ pub(super) fn complete(
         hosts.inputs = documents;
         return Vec::new();
     }
-    let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
-    for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
-        manifests.entry(document.key.clone()).or_default().push(document);
-    }
+    let manifests = others.into_iter().filter(|document| !document.roots.is_empty());
+    let manifests = grouped(manifests.map(|document| (document.key.clone(), document)));
     let mut complete: Vec<HostDocument> = Vec::new();
     let mut is_described: HashSet<HostKey> = HashSet::new();
     let mut unknown: Vec<(HostKey, Place)> = Vec::new();
@@ -90,7 +89,6 @@ pub(super) fn complete(
     let (mut left, left_out): (Vec<_>, Vec<_>) =
         manifests.into_iter().partition(|(key, _)| seen.contains(key));
     left.retain(|(key, _)| !is_described.contains(key));
-    left.sort_by(|(a, _), (b, _)| a.cmp(b));
     complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
     live.retain(|(key, _)| !is_described.contains(key));
     let renamed = if live.is_empty() { None } else { renamed(&hosts.in_files) };

@@ -118,13 +118,7 @@ pub(super) enum UnreadableKind {
     Other,
 }
 
-impl<T> ReadObject<T> {
-    /// Returns the object without its content, and the content.
-    fn split(self) -> (ReadObject<()>, T) {
-        let ReadObject { origin, content, findings } = self;
-        (ReadObject { origin, content: (), findings }, content)
-    }
-
+impl ReadObject<()> {
     fn with_content<C>(self, content: C) -> ReadObject<C> {
         ReadObject { origin: self.origin, content, findings: self.findings }
     }
@@ -207,7 +201,8 @@ impl ObjectsByKind {
     }
 
     fn add(&mut self, object: ReadObject) {
-        let (object, content) = object.split();
+        let ReadObject { origin, content, findings } = object;
+        let object = ReadObject { origin, content: (), findings };
         match content {
             ReadContent::Request(content) => self.requests.push(object.with_content(content)),
             ReadContent::Software(content) => self.software.push(object.with_content(content)),

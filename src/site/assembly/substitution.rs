@@ -114,11 +114,8 @@ fn agreed_values(one: Values, other: Values) -> Values {
 
 /// Returns the text of a value as the API server reads it, without line breaks, which Flux removes.
 fn text(value: &Value) -> Option<String> {
-    let text = match value {
-        Value::String(text) => text.replace('\n', ""),
-        // No API server takes other types.
-        _ => return None,
-    };
+    // No API server takes other types.
+    let text = value.as_str()?.replace('\n', "");
     (!text.contains(VARIABLE)).then_some(text)
 }
 
