@@ -3,7 +3,7 @@
 //! It is `spec.hardware` of the HardwareData (`metal3.io/v1alpha1`) with the host's name. Older
 //! releases of Metal3 keep it in `status.hardware` of the host.
 
-use std::collections::BTreeMap;
+use crate::base::grouping::occurrences;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -92,10 +92,7 @@ impl Hardware {
     /// Returns a word for the kind of hardware, such as `32c-128g-x86_64-2nvme`: CPUs, memory in GiB,
     /// architecture, and disks by type. Unknown parts are left out.
     pub fn kind_word(&self) -> String {
-        let mut disks: BTreeMap<Option<DiskKind>, usize> = BTreeMap::new();
-        for disk in &self.storage {
-            *disks.entry(disk.disk_kind()).or_default() += 1;
-        }
+        let disks = occurrences(self.storage.iter().map(Storage::disk_kind));
         let disks = disks.into_iter().map(|(kind, count)| {
             let kind = kind.map_or("disk".to_owned(), |kind| kind.to_string().to_lowercase());
             format!("{count}{kind}")
