@@ -1,6 +1,5 @@
 //! Collects the rendered files of one cluster.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
@@ -12,6 +11,7 @@ use super::planned_hosts::placed_hosts;
 use super::shared_files::SharedFiles;
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::grouping::grouped;
 use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -150,10 +150,7 @@ impl<'a> Renderer<'a> {
         name: &str,
         addressed: impl Iterator<Item = (&'h Host, Place, IpAddr)>,
     ) {
-        let mut by_address: BTreeMap<IpAddr, Vec<(&Host, Place)>> = BTreeMap::new();
-        for (host, place, address) in addressed {
-            by_address.entry(address).or_default().push((host, place));
-        }
+        let by_address = grouped(addressed.map(|(host, place, address)| (address, (host, place))));
         for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
             let message = format!("{} hosts of {name} share the address {address}", hosts.len());
             let finding = Finding::new(Code::SharedAddress, message)
