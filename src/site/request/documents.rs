@@ -144,7 +144,8 @@ impl ClusterDocument {
     /// finding is an error.
     pub(super) fn validated(
         self,
-        (cluster, mut findings): (Cluster, Vec<Finding>),
+        cluster: Cluster,
+        mut findings: Vec<Finding>,
     ) -> ValidatedRequest {
         let at = DocumentField::new(&self.origin, ["metadata"]);
         findings.extend(mistaken_annotations(&self.metadata, &at, false));

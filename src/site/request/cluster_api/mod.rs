@@ -41,7 +41,8 @@ use crate::base::api::cluster_api::{
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, NodeName, Part, has_all, is_label_key};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
-use crate::base::finding::{Code, DocumentField, Finding, Origin};
+use crate::base::finding::{Code, DocumentField, Finding, Origin, shown_route};
+use crate::base::grouping::grouped;
 use crate::base::text::suggest::alike;
 use crate::input::decode::label_selector::Mistake;
 use crate::input::load::Document;
@@ -101,8 +102,53 @@ fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
 
 impl RequestSpec for ClusterSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let checked = check(self, &document, context);
-        document.validated(checked)
+        let ClusterDocument { key, origin, .. } = &document;
+        let mut check = ClusterApiValidation {
+            key,
+            origin,
+            objects: context.cluster_parts,
+            assignment: &context.settings.assignment,
+            default_spread: context.settings.topology.default_spread(),
+            is_request: is_asked(&document.metadata, context.settings),
+            findings: Vec::new(),
+        };
+        check.annotations(&document.metadata);
+        document.check_name(&mut check.findings);
+        let priority = document.priority(&mut check.findings);
+        let scaled = check.scaled(self);
+        let topology_key =
+            context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
+        let mut node_sets = BTreeMap::new();
+        for set in &scaled {
+            let part = check.part(set);
+            let node_set = check.node_set(set, topology_key);
+            if node_sets.insert(part, Box::new(node_set)).is_some() {
+                let message = format!(
+                    "two MachineDeployments of the Cluster are called `{}`",
+                    set.name.unwrap_or_default()
+                );
+                check.report(Code::InvalidField, set.at.clone(), message, "rename one of them");
+            }
+        }
+        let is_annotated = is_annotated(&document.metadata);
+        if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
+            check.report(
+                Code::NoMachineTemplate,
+                DocumentField::new(origin, ["spec"]),
+                "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts",
+                format!("write `{ASSIGN}: \"false\"`, or add the missing manifests"),
+            );
+        }
+        check.health_checks(&scaled, &node_sets);
+        let machine_templates = check.machine_templates(&scaled);
+        let cluster = Cluster {
+            machine_templates,
+            without_failure_domains: check.without_failure_domains(self),
+            kubernetes_version: check.kubernetes_version(self),
+            ..document.cluster(priority, node_sets)
+        };
+        let findings = check.findings;
+        document.validated(cluster, findings)
     }
 
     fn uses_addresses(&self) -> bool {
@@ -112,59 +158,6 @@ impl RequestSpec for ClusterSpec {
     fn uses_hardware(&self, parts: &ClusterParts) -> bool {
         hardware::may_be_annotated(self, parts)
     }
-}
-
-/// Validates a Cluster. It is invalid if a finding is an error.
-fn check(
-    spec: &ClusterSpec,
-    document: &ClusterDocument,
-    context: &RequestContext<'_>,
-) -> (Cluster, Vec<Finding>) {
-    let ClusterDocument { key, origin, .. } = document;
-    let mut check = ClusterApiValidation {
-        key,
-        origin,
-        objects: context.cluster_parts,
-        assignment: &context.settings.assignment,
-        default_spread: context.settings.topology.default_spread(),
-        is_request: is_asked(&document.metadata, context.settings),
-        findings: Vec::new(),
-    };
-    check.annotations(&document.metadata);
-    document.check_name(&mut check.findings);
-    let priority = document.priority(&mut check.findings);
-    let scaled = check.scaled(spec);
-    let topology_key = context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
-    let mut node_sets = BTreeMap::new();
-    for set in &scaled {
-        let part = check.part(set);
-        let node_set = check.node_set(set, topology_key);
-        if node_sets.insert(part, Box::new(node_set)).is_some() {
-            let message = format!(
-                "two MachineDeployments of the Cluster are called `{}`",
-                set.name.unwrap_or_default()
-            );
-            check.report(Code::InvalidField, set.at.clone(), message, "rename one of them");
-        }
-    }
-    let is_annotated = is_annotated(&document.metadata);
-    if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
-        check.report(
-            Code::NoMachineTemplate,
-            DocumentField::new(origin, ["spec"]),
-            "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts",
-            format!("write `{ASSIGN}: \"false\"`, or add the missing manifests"),
-        );
-    }
-    check.health_checks(&scaled, &node_sets);
-    let machine_templates = check.machine_templates(&scaled);
-    let cluster = Cluster {
-        machine_templates,
-        without_failure_domains: check.without_failure_domains(spec),
-        kubernetes_version: check.kubernetes_version(spec),
-        ..document.cluster(priority, node_sets)
-    };
-    (cluster, check.findings)
 }
 
 /// Validation of one Cluster, with its findings.
@@ -355,24 +348,26 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns what the annotation of a node set asks for in JSON, and reports mistakes in it. `kind`
     /// completes "`…` is not a …".
-    fn json_annotation<T, M>(
+    fn json_annotation<T>(
         &mut self,
         set: &ScaledMachines<'_>,
         (key, kind, example): (&str, &str, &str),
-        parse: impl FnOnce(&str) -> serde_json::Result<Result<T, Vec<M>>>,
-        described: fn(M) -> (String, String),
+        parse: impl FnOnce(&str) -> serde_json::Result<Result<T, Vec<Mistake>>>,
     ) -> Option<T> {
         let text = set.annotation(key)?;
-        let mistakes = match parse(text) {
+        let (code, at) = (Code::InvalidRequestAnnotation, set.annotation_at(key));
+        match parse(text) {
             Ok(Ok(value)) => return Some(value),
-            Ok(Err(mistakes)) => mistakes.into_iter().map(described).collect(),
-            Err(error) => vec![(
-                format!("`{key}` is not a {kind} in JSON: {error}"),
-                format!("write it as in `{example}`"),
-            )],
-        };
-        for (message, help) in mistakes {
-            self.report(Code::InvalidRequestAnnotation, set.annotation_at(key), message, help);
+            Ok(Err(mistakes)) => {
+                for Mistake { route, message, help, .. } in mistakes {
+                    let message = format!("{}: {message}", shown_route(&route));
+                    self.report(code, at.clone(), message, help);
+                }
+            }
+            Err(error) => {
+                let message = format!("`{key}` is not a {kind} in JSON: {error}");
+                self.report(code, at, message, format!("write it as in `{example}`"));
+            }
         }
         None
     }
@@ -381,10 +376,7 @@ impl<'a> ClusterApiValidation<'a> {
     ///
     /// Node sets of one role may share a template if any of their hosts fits all of them.
     fn machine_templates(&mut self, sets: &[ScaledMachines<'_>]) -> Vec<HostTemplate> {
-        let mut templates: BTreeMap<&str, Vec<&ScaledMachines<'_>>> = BTreeMap::new();
-        for set in sets {
-            templates.entry(set.template.name).or_default().push(set);
-        }
+        let templates = grouped(sets.iter().map(|set| (set.template.name, set)));
         let mut found = Vec::new();
         for (name, sets) in templates {
             let Some((first, others)) = sets.split_first() else {

@@ -50,46 +50,38 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 
 impl RequestSpec for ProvisioningSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let checked = check(self, &document, context);
-        document.validated(checked)
+        let ClusterDocument { key, origin, .. } = &document;
+        let cluster_type = document.metadata.label(CLUSTER_TYPE);
+        let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
+        let software = software_of(key, context.software);
+        let macs = context.hosts_by_mac();
+        let mut check = ProvisioningValidation { origin, findings: Vec::new() };
+        let priority = document.priority(&mut check.findings);
+        check.cluster_type(cluster_type);
+        let (node_sets, installation) = check.machines(self, macs, is_virtlet_vm);
+        let pod_subnet = check.pod_subnet(self, &node_sets, macs, &context.settings.provisioning);
+        let plugins = check.plugins(self);
+        let has_both_roles =
+            installation.masters.iter().any(|master| installation.has_both_roles(master));
+        let [master_packages, worker_packages] =
+            check_packages(&software, has_both_roles, &mut check.findings);
+        let installation = Some(Installation {
+            provisioning: document.name.to_string(),
+            is_virtlet_vm,
+            pod_subnet,
+            plugins,
+            master_packages,
+            worker_packages,
+            ..installation
+        });
+        let cluster = Cluster { installation, ..document.cluster(priority, node_sets) };
+        let findings = check.findings;
+        document.validated(cluster, findings)
     }
 
     fn uses_hardware(&self, _: &ClusterParts) -> bool {
         true
     }
-}
-
-/// Validates a Provisioning. It is invalid if a finding is an error.
-fn check(
-    spec: &ProvisioningSpec,
-    document: &ClusterDocument,
-    context: &RequestContext<'_>,
-) -> (Cluster, Vec<Finding>) {
-    let ClusterDocument { key, origin, .. } = document;
-    let cluster_type = document.metadata.label(CLUSTER_TYPE);
-    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
-    let software = software_of(key, context.software);
-    let macs = context.hosts_by_mac();
-    let mut check = ProvisioningValidation { origin, findings: Vec::new() };
-    let priority = document.priority(&mut check.findings);
-    check.cluster_type(cluster_type);
-    let (node_sets, installation) = check.machines(spec, macs, is_virtlet_vm);
-    let pod_subnet = check.pod_subnet(spec, &node_sets, macs, &context.settings.provisioning);
-    let plugins = check.plugins(spec);
-    let has_both_roles =
-        installation.masters.iter().any(|master| installation.has_both_roles(master));
-    let [master_packages, worker_packages] =
-        check_packages(&software, has_both_roles, &mut check.findings);
-    let installation = Some(Installation {
-        provisioning: document.name.to_string(),
-        is_virtlet_vm,
-        pod_subnet,
-        plugins,
-        master_packages,
-        worker_packages,
-        ..installation
-    });
-    (Cluster { installation, ..document.cluster(priority, node_sets) }, check.findings)
 }
 
 type Route = Vec<RouteStep>;

@@ -57,8 +57,8 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 
 impl RequestSpec for SIPClusterSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let checked = check(self, &document, context);
-        document.validated(checked)
+        let (cluster, findings) = check(self, &document, context);
+        document.validated(cluster, findings)
     }
 
     fn uses_addresses(&self) -> bool {
