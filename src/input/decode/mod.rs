@@ -6,11 +6,12 @@
 //! - `suspected_templates`: documents that seem to be templates of other tools
 //! - `yaml_ambiguity`: unquoted values that other programs read differently
 //! - `forbidden_text`: texts that must not reach a file
-//! - `label_selector`: label selectors
+//! - `label_selector`: label selectors; `spread_constraints`: topology spread constraints
 
 pub(crate) mod forbidden_text;
 pub(crate) mod label_selector;
 pub(crate) mod misspelled_kinds;
+pub(crate) mod spread_constraints;
 pub(crate) mod suspected_templates;
 pub(crate) mod unknown_fields;
 pub(crate) mod yaml_ambiguity;

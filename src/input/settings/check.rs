@@ -8,8 +8,9 @@ use super::provisioning::is_image;
 use super::{Ignored, Settings, inside, inside_or_root};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{is_label, is_label_key};
-use crate::base::api::topology_spread::{self, InvalidConstraint};
-use crate::base::finding::{Code, Finding, Place, RouteStep, Severity};
+use crate::base::finding::{Code, Finding, Place, Severity};
+use crate::input::decode::label_selector::Mistake;
+use crate::input::decode::spread_constraints;
 
 impl Settings {
     /// Normalizes the settings and validates them.
@@ -151,11 +152,10 @@ impl Settings {
     }
 
     fn check_spread(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let checked = topology_spread::validate(&self.topology.default_constraints);
-        let finding = |InvalidConstraint { index, field, message, help }| {
+        let checked = spread_constraints::validate(&self.topology.default_constraints);
+        let finding = |Mistake { route, message, help, .. }| {
             let list = ["topology".into(), "defaultConstraints".into()];
-            let route = list.into_iter().chain([RouteStep::from(index), field.into()]);
-            invalid(message, files.place(route.collect()), help)
+            invalid(message, files.place(list.into_iter().chain(route).collect()), help)
         };
         checked.err().into_iter().flatten().map(finding).collect()
     }

@@ -34,10 +34,11 @@ use serde_json::json;
 
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{Namespace, ObjectName};
-use crate::base::api::topology_spread::{self, TopologySpread, TopologySpreadConstraint};
+use crate::base::api::topology_spread::{TopologySpread, TopologySpreadConstraint};
 use crate::base::api::unique;
 use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::text::pattern;
+use crate::input::decode::spread_constraints;
 use crate::input::load::Files;
 use assignment::AssignmentSettings;
 use check::invalid;
@@ -151,7 +152,7 @@ impl TopologySettings {
     /// Returns the constraints of node sets that have none.
     pub fn default_spread(&self) -> Vec<TopologySpread> {
         // The settings were checked.
-        topology_spread::validate(&self.default_constraints).unwrap_or_default()
+        spread_constraints::validate(&self.default_constraints).unwrap_or_default()
     }
 }
 

@@ -7,8 +7,6 @@ use super::scaled::ScaledMachines;
 use crate::base::api::cluster_api::{ClusterSpec, HARDWARE};
 use crate::base::api::hardware_requirements::HardwareRequest;
 use crate::base::api::without_nulls;
-use crate::base::finding::shown_route;
-use crate::input::decode::label_selector::Mistake;
 use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::request::cluster_parts::{ClusterParts, PartSpec};
 use crate::site::request::hardware;
@@ -33,7 +31,7 @@ impl ClusterApiValidation<'_> {
         const EXAMPLE: &str = r#"{"cpu": {"count": 32}, "memory": "128Gi"}"#;
         let annotation = (HARDWARE, "mapping of requirements", EXAMPLE);
         let check = |text: &str| parse(text).map(|request| hardware::check(&request));
-        self.json_annotation(set, annotation, check, described).unwrap_or_default()
+        self.json_annotation(set, annotation, check).unwrap_or_default()
     }
 }
 
@@ -51,8 +49,4 @@ fn parse(text: &str) -> serde_json::Result<HardwareRequest> {
     } else {
         Err(serde_json::Error::custom("a list is in the place of a mapping"))
     }
-}
-
-fn described(mistake: Mistake) -> (String, String) {
-    (format!("{}: {}", shown_route(&mistake.route), mistake.message), mistake.help)
 }

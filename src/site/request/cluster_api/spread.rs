@@ -4,9 +4,10 @@ use super::ClusterApiValidation;
 use super::scaled::ScaledMachines;
 use crate::base::api::cluster_api::{MAX_PER_DOMAIN, SAME_DOMAIN, SPREAD_CONSTRAINTS};
 use crate::base::api::topology_spread::{
-    self, InvalidConstraint, MOST_HOSTS, TopologySpread, TopologySpreadConstraint, valid_count,
+    self, MOST_HOSTS, TopologySpread, TopologySpreadConstraint, valid_count,
 };
 use crate::base::finding::Code;
+use crate::input::decode::spread_constraints;
 
 impl ClusterApiValidation<'_> {
     /// Returns the most hosts in a domain of the topology key.
@@ -58,12 +59,8 @@ impl ClusterApiValidation<'_> {
         let annotation = (SPREAD_CONSTRAINTS, "list of constraints", EXAMPLE);
         let check = |text: &str| {
             let constraints: Vec<TopologySpreadConstraint> = serde_json::from_str(text)?;
-            Ok(topology_spread::validate(&constraints))
+            Ok(spread_constraints::validate(&constraints))
         };
-        self.json_annotation(set, annotation, check, described).unwrap_or_default()
+        self.json_annotation(set, annotation, check).unwrap_or_default()
     }
-}
-
-fn described(invalid: InvalidConstraint) -> (String, String) {
-    (format!("constraint {}: {}", invalid.index + 1, invalid.message), invalid.help)
 }

@@ -4,9 +4,10 @@ use super::{Route, SipclusterValidation, below};
 use crate::base::api::names::is_label_key;
 use crate::base::api::sipcluster;
 use crate::base::api::topology_spread::{
-    self, InvalidConstraint, MOST_HOSTS, SameDomain, TopologySpread, valid_count,
+    self, MOST_HOSTS, SameDomain, TopologySpread, valid_count,
 };
 use crate::base::finding::{Code, RouteStep};
+use crate::input::decode::spread_constraints;
 
 impl SipclusterValidation<'_> {
     pub(super) fn max_per_domain(
@@ -63,12 +64,8 @@ impl SipclusterValidation<'_> {
             let is_default = node_set.same_domain.is_none();
             return if is_default { self.default_spread.clone() } else { Vec::new() };
         };
-        topology_spread::validate(constraints).unwrap_or_else(|invalid| {
-            for InvalidConstraint { index, field, message, help } in invalid {
-                let steps =
-                    [RouteStep::from("topologySpreadConstraints"), index.into(), field.into()];
-                self.report(Code::InvalidField, below(route, steps), message, help);
-            }
+        spread_constraints::validate(constraints).unwrap_or_else(|mistakes| {
+            self.report_mistakes(&below(route, ["topologySpreadConstraints"]), mistakes);
             Vec::new()
         })
     }
