@@ -67,12 +67,10 @@ impl DemandLimits {
 fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) -> Vec<Quota> {
     let problem = &instance.problem;
     let own = &problem.demands[demand];
-    let mut picked: HashMap<usize, usize> = HashMap::new();
-    if !own.quotas.is_empty() {
-        for pick in picks.iter().flatten() {
-            *picked.entry(pick.class).or_default() += 1;
-        }
+    if own.quotas.is_empty() {
+        return Vec::new();
     }
+    let picked = occurrences(picks.iter().flatten().map(|pick| pick.class));
     let is_full = |quota: &&usize| {
         let counts = |class: &usize| problem.counts(*class).contains(quota);
         let earlier = problem.demands[..demand].iter().zip(picks);
