@@ -23,33 +23,26 @@ pub fn in_worktree(
     let (mut changes, mut findings) = (OutputChanges::default(), Vec::new());
     for (path, change) in &staged.files {
         let (_, after) = change.texts();
+        let mut make = |before: Option<String>| {
+            let change = Change::between(before, after.map(str::to_owned));
+            changes.files.extend(change.map(|change| (path.clone(), change)));
+        };
         let obstacle = obstacle_above(disk, path.parent().unwrap_or(output));
         match (obstacle, disk.kind(path), after) {
             (Some((obstacle, what)), _, Some(_)) => findings.push(in_the_way(&obstacle, what)),
             (None, Some(EntryKind::File), _) => {
                 let content = disk.read(path)?;
                 let is_ours = layout::is_ours(&content) || content.is_empty();
-                let before = layout::text_of(&content);
                 match after {
                     Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
                     }
                     Some(_) if !is_ours => findings.push(in_the_way(path, UNMARKED)),
                     None if !is_ours => {}
-                    Some(after) => {
-                        changes.files.insert(
-                            path.clone(),
-                            Change::Update { before, after: after.to_owned() },
-                        );
-                    }
-                    None => {
-                        changes.files.insert(path.clone(), Change::Delete { before });
-                    }
+                    _ => make(Some(layout::text_of(&content))),
                 }
             }
             (None, Some(_), Some(_)) => findings.push(in_the_way(path, "not a regular file")),
-            (None, None, Some(after)) => {
-                changes.files.insert(path.clone(), Change::Create { after: after.to_owned() });
-            }
+            (None, None, Some(_)) => make(None),
             // Already absent.
             (_, _, None) => {}
         }
