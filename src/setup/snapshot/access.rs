@@ -13,6 +13,7 @@ use crate::base::api::group;
 use crate::base::api::host;
 use crate::base::api::ipam;
 use crate::base::api::names::{HostKey, Namespace, ObjectName, SecretKey};
+use crate::base::grouping::grouped;
 use crate::output::render::document_of;
 
 /// Name of the roles and of the ServiceAccount, which is in [`NAMESPACE`].
@@ -81,16 +82,13 @@ pub fn rbac(scope: &SnapshotScope, known: Option<&Snapshot>) -> String {
 fn named_secrets(
     scope: &SnapshotScope,
     snapshot: &Snapshot,
-) -> BTreeMap<Namespace, BTreeSet<ObjectName>> {
-    let mut names: BTreeMap<Namespace, BTreeSet<ObjectName>> = BTreeMap::new();
+) -> BTreeMap<Namespace, Vec<ObjectName>> {
     let is_read =
         |key: &HostKey| scope.namespaces.is_empty() || scope.namespaces.contains(&key.namespace);
-    for (key, host) in snapshot.hosts.iter().filter(|(key, _)| is_read(key)) {
-        for SecretKey { namespace, name } in super::network_data_secrets(key, host) {
-            names.entry(namespace).or_default().insert(name);
-        }
-    }
-    names
+    let hosts = snapshot.hosts.iter().filter(|(key, _)| is_read(key));
+    let secrets: BTreeSet<SecretKey> =
+        hosts.flat_map(|(key, host)| super::network_data_secrets(key, host)).collect();
+    grouped(secrets.into_iter().map(|secret| (secret.namespace, secret.name)))
 }
 
 fn rule(group: &str, resources: &[&str], verb: &str, names: &[String]) -> Value {
