@@ -133,17 +133,20 @@ fn width(cells: impl IntoIterator<Item = impl AsRef<str>>) -> usize {
     widths.max().unwrap_or_default()
 }
 
-/// Returns at most so many entries, those that come first by `order`, in their order of the list.
+/// Returns the entries to show, in their order of the list, and the number of others. Unless `all`
+/// are wanted, they are at most so many, those that come first by `order`.
 fn first_by<T, O: Ord>(
     entries: impl IntoIterator<Item = T>,
+    all: bool,
     most: usize,
     order: impl Fn(&T) -> O,
-) -> Vec<T> {
+) -> (Vec<T>, usize) {
     let mut shown: Vec<(usize, T)> = entries.into_iter().enumerate().collect();
+    let left_out = if all { 0 } else { shown.len().saturating_sub(most) };
     shown.sort_by_key(|(_, entry)| order(entry));
-    shown.truncate(most);
+    shown.truncate(shown.len() - left_out);
     shown.sort_by_key(|(at, _)| *at);
-    shown.into_iter().map(|(_, entry)| entry).collect()
+    (shown.into_iter().map(|(_, entry)| entry).collect(), left_out)
 }
 
 /// Writes why machines lack hosts. Machines with equal reasons share them; `most` of these are named.

@@ -241,8 +241,7 @@ fn shown_rows<T, K: Eq + Hash, O: Ord>(
             None => groups.push(ShownRow { row, others: 0 }),
         }
     }
-    let left_out = groups.len().saturating_sub(ROWS_SHOWN);
-    (first_by(groups, ROWS_SHOWN, |group| order(&group.row)), left_out)
+    first_by(groups, false, ROWS_SHOWN, |group| order(&group.row))
 }
 
 fn some(names: &[String], all: bool) -> String {

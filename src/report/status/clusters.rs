@@ -25,8 +25,8 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
     if overview.clusters.is_empty() {
         return writeln!(out, "  none");
     }
-    let limit = if all { overview.clusters.len() } else { CLUSTERS_SHOWN };
-    let shown = first_by(&overview.clusters, limit, |cluster| cluster.is_quiet());
+    let (shown, left_out) =
+        first_by(&overview.clusters, all, CLUSTERS_SHOWN, |cluster| cluster.is_quiet());
     let width = width(shown.iter().map(|cluster| cluster.key.to_string())).max("cluster".len());
     writeln!(out, "  {:width$}  {COLUMNS}", "cluster");
     for cluster in &shown {
@@ -50,7 +50,6 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
             writeln!(out, "{}", line.trim_end());
         }
     }
-    let left_out = overview.clusters.len() - shown.len();
     let quiet = overview.clusters.iter().filter(|cluster| cluster.is_quiet()).count();
     let nature = if quiet >= left_out { " without changes or shortages" } else { "" };
     write_more(out, 2, left_out, "cluster", &format!("{nature}; --all shows all"))
@@ -228,8 +227,7 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
     let has_machines = overview.spare.iter().any(|spare| spare.asked.is_some());
     let what = if has_machines { "request" } else { "selector" };
     write_heading(out, format_args!("spare hosts by {what}"));
-    let most = if all { overview.spare.len() } else { SELECTORS_SHOWN };
-    let shown = first_by(&overview.spare, most, |spare| spare.free);
+    let (shown, left_out) = first_by(&overview.spare, all, SELECTORS_SHOWN, |spare| spare.free);
     writeln!(out, "  matching  assigned  free  {what}");
     for spare in &shown {
         let SpareHosts { matching, assigned, free, .. } = spare;
@@ -242,7 +240,6 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
             askers(spare)
         );
     }
-    let left_out = overview.spare.len() - shown.len();
     write_more(out, 2, left_out, what, " with more free hosts; --all shows all")
 }
 

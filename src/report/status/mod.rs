@@ -139,12 +139,10 @@ fn write_quotas(out: &mut ReportText, overview: &Overview, all: bool) {
         return;
     }
     write_heading(out, "quotas");
-    let most = if all { overview.quotas.len() } else { QUOTAS_SHOWN };
-    let shown = first_by(&overview.quotas, most, |quota| quota.left());
+    let (shown, left_out) = first_by(&overview.quotas, all, QUOTAS_SHOWN, |quota| quota.left());
     for quota in &shown {
         writeln!(out, "  {} of {}", quota.used(), one_line(&quota.to_string()));
     }
-    let left_out = overview.quotas.len() - shown.len();
     write_more(out, 2, left_out, "quota", " with more hosts left; --all shows all")
 }
 
