@@ -1,17 +1,18 @@
 //! Stale files: generated files that differ from what the input generates.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{FAINT, ReportText, one_line, styled};
-use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::{abbreviated, counted, in_shell};
 use crate::generate::{CheckedBuilds, GeneratedSite};
 use crate::output::compare::{Change, OutputChanges};
+use crate::review::effects::FileState;
 
 /// Maximum number of stale files to name.
 const FILES_SHOWN: usize = 20;
@@ -30,7 +31,7 @@ fn stale_of(changes: &OutputChanges) -> impl Iterator<Item = StaleFile<'_>> {
 pub fn stale_files(changes: &OutputChanges) -> ReportText {
     let mut out = ReportText::default();
     for (path, change) in stale_of(changes).take(FILES_SHOWN) {
-        writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
+        writeln!(out, "  {:<7}  {}", FileState::from(change).to_string(), one_line(path.as_str()));
     }
     let count = stale_of(changes).count();
     if count > FILES_SHOWN {
@@ -120,28 +121,19 @@ pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
     let Some(changes) = &generated.changes else {
         return Vec::new();
     };
-    let mut by_cluster: BTreeMap<ClusterKey, Vec<StaleFile<'_>>> = BTreeMap::new();
-    let mut shared: Vec<StaleFile<'_>> = Vec::new();
-    for (path, change) in stale_of(changes) {
-        let cluster =
-            path.strip_prefix(&generated.site.settings.output).ok().and_then(layout::cluster_of);
-        cluster
-            .map_or(&mut shared, |cluster| by_cluster.entry(cluster).or_default())
-            .push((path, change));
-    }
-    let cluster_finding = |(cluster, files): (&ClusterKey, &Vec<StaleFile<'_>>)| {
-        let request = generated
-            .site
-            .clusters
-            .get(cluster)
-            .map(|request| request.origin.at(["metadata", "name"]));
-        finding(&format!("of {cluster}"), request, files, remedy).for_cluster(cluster)
-    };
-    let mut findings: Vec<Finding> = by_cluster.iter().map(cluster_finding).collect();
-    if !shared.is_empty() {
-        findings.push(finding("shared by clusters", None, &shared, remedy));
-    }
-    findings
+    let site = &generated.site;
+    let mut by_cluster = grouped(stale_of(changes).map(|(path, change)| {
+        let below = path.strip_prefix(&site.settings.output).ok();
+        (below.and_then(layout::cluster_of), (path, change))
+    }));
+    let shared = by_cluster.remove(&None);
+    let of_clusters = by_cluster.iter().filter_map(|(cluster, files)| {
+        let cluster = cluster.as_ref()?;
+        let request = site.clusters.get(cluster).map(|request| request.origin.name());
+        Some(finding(&format!("of {cluster}"), request, files, remedy).for_cluster(cluster))
+    });
+    let shared = shared.map(|files| finding("shared by clusters", None, &files, remedy));
+    of_clusters.chain(shared).collect()
 }
 
 type StaleFile<'a> = (&'a Utf8Path, &'a Change);
@@ -153,15 +145,7 @@ fn finding(of: &str, place: Option<Place>, files: &[StaleFile<'_>], remedy: &str
         Finding::new(Code::Stale, format!("{count} {of} {verb_of_all} stale")).help(remedy);
     finding.places.extend(place.map(|place| (place, None)));
     let see = |finding: Finding, (path, change): &StaleFile<'_>| {
-        finding.see(Place::File(Arc::from(*path)), format!("to be {}", verb(change)))
+        finding.see(Place::File(Arc::from(*path)), format!("to be {}", FileState::from(*change)))
     };
     files.iter().fold(finding, see)
-}
-
-fn verb(change: &Change) -> &'static str {
-    match change {
-        Change::Create { .. } => "created",
-        Change::Update { .. } => "changed",
-        Change::Delete { .. } => "deleted",
-    }
 }

@@ -10,9 +10,9 @@ use crate::base::finding::Finding;
 use crate::base::grouping::occurrences;
 use crate::base::text::counted;
 use crate::generate::GeneratedSite;
-use crate::output::compare::{Change, OutputChanges};
+use crate::output::compare::OutputChanges;
 use crate::plan::{AssignmentMethod, Plan};
-use crate::review::effects::{ReleasedObservedHost, Review};
+use crate::review::effects::{ChangeCounts, ReleasedObservedHost, Review};
 use crate::site::sites::Location;
 
 /// Maximum numbers of hosts of a cluster, and of dangers, in a summary.
@@ -124,20 +124,13 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
 }
 
 fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) {
-    let count =
-        |is: fn(&Change) -> bool| changes.files.values().filter(|change| is(change)).count();
     if changes.files.is_empty() {
         return writeln!(out, "no file changes");
     }
-    writeln!(
-        out,
-        "{} {}: {} created, {} changed, {} deleted",
-        counted(changes.files.len(), "file"),
-        if written { "written" } else { "would be written" },
-        count(|change| matches!(change, Change::Create { .. })),
-        count(|change| matches!(change, Change::Update { .. })),
-        count(|change| matches!(change, Change::Delete { .. })),
-    )
+    let ChangeCounts { created, changed, deleted } = ChangeCounts::from_changes(changes);
+    let files = counted(changes.files.len(), "file");
+    let written = if written { "written" } else { "would be written" };
+    writeln!(out, "{files} {written}: {created} created, {changed} changed, {deleted} deleted")
 }
 
 fn write_failures(out: &mut ReportText, findings: &[Finding], others_written: bool) {

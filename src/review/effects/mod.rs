@@ -306,14 +306,20 @@ impl FileState {
     }
 }
 
+impl From<&Change> for FileState {
+    fn from(change: &Change) -> Self {
+        FileState::from_sides(change.texts())
+    }
+}
+
 impl ChangeCounts {
     /// Returns the sum of all three.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted
     }
 
-    fn from_changes(changes: &OutputChanges) -> Self {
-        changes.files.values().map(|change| FileState::from_sides(change.texts())).collect()
+    pub(crate) fn from_changes(changes: &OutputChanges) -> Self {
+        changes.files.values().map(FileState::from).collect()
     }
 }
 
