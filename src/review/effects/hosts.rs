@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::{ChangedFiles, FileState, StateBefore, changed_keys};
 use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::input::load::objects;
 use crate::input::settings::outputs::MetadataField;
@@ -305,13 +306,10 @@ fn metadata_changes(entries: &[HostEntry]) -> BTreeMap<ClusterKey, Vec<MetadataC
             hosts_by_change.entry(change).or_insert_with(Vec::new).push(is.host.clone());
         }
     }
-    let mut changes: BTreeMap<ClusterKey, Vec<MetadataChange>> = BTreeMap::new();
-    for ((cluster, (field, key), state), mut hosts) in hosts_by_change {
+    grouped(hosts_by_change.into_iter().map(|((cluster, (field, key), state), mut hosts)| {
         hosts.sort_by(in_order);
-        let change = MetadataChange { field: *field, key: key.clone(), state, hosts };
-        changes.entry(cluster.clone()).or_default().push(change);
-    }
-    changes
+        (cluster.clone(), MetadataChange { field: *field, key: key.clone(), state, hosts })
+    }))
 }
 
 /// Recognises a file with a cluster's hosts.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::agents::{self, AgentObjects};
 use super::hosts::{ReviewFacts, entries};
-use super::{ChangedFiles, FileState, OutputChange};
+use super::{ChangedFiles, FileState, OutputChange, changed_keys};
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::layout;
 use crate::input::settings::gitops::HostsForm;
@@ -98,24 +98,25 @@ pub(super) fn changes(
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
             let [before, after] = [texts.0, texts.1].map(|text| {
                 let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
-                hosts.into_iter().map(|host| (host.key, host.says)).collect::<BTreeMap<_, _>>()
+                let hosts = hosts.into_iter().map(|host| match host.says {
+                    GeneratedHostState::Released(release) => (host.key, release.by),
+                    GeneratedHostState::Held(..) | GeneratedHostState::Unlabelled => {
+                        (host.key, None)
+                    }
+                });
+                hosts.collect::<BTreeMap<HostKey, Option<ClusterKey>>>()
             });
-            let no_longer = before.keys().filter(|host| !after.contains_key(*host)).cloned();
-            if layout::is_released(path) {
-                shared.no_longer_released.extend(no_longer);
-            } else {
-                shared.no_longer_unlabelled.extend(no_longer);
-            }
-            for (host, says) in after.into_iter().filter(|(host, _)| !before.contains_key(host)) {
-                if layout::is_released(path) {
-                    let consumer = facts.user(&host);
-                    let by = match says {
-                        GeneratedHostState::Released(release) => release.by,
-                        GeneratedHostState::Held(..) | GeneratedHostState::Unlabelled => None,
-                    };
-                    shared.released.push(ReleasedObservedHost { host, by, consumer });
-                } else {
-                    shared.unlabelled.push(host);
+            for (host, state) in changed_keys(&before, &after) {
+                let host = host.clone();
+                match (layout::is_released(path), state) {
+                    (_, FileState::Changed) => {}
+                    (true, FileState::Deleted) => shared.no_longer_released.push(host),
+                    (false, FileState::Deleted) => shared.no_longer_unlabelled.push(host),
+                    (false, FileState::Created) => shared.unlabelled.push(host),
+                    (true, FileState::Created) => {
+                        let (by, consumer) = (after[&host].clone(), facts.user(&host));
+                        shared.released.push(ReleasedObservedHost { host, by, consumer });
+                    }
                 }
             }
         }
