@@ -127,13 +127,13 @@ pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
         (below.and_then(layout::cluster_of), (path, change))
     }));
     let shared = by_cluster.remove(&None);
-    let of_clusters = by_cluster.iter().filter_map(|(cluster, files)| {
+    let cluster_changes = by_cluster.iter().filter_map(|(cluster, files)| {
         let cluster = cluster.as_ref()?;
         let request = site.clusters.get(cluster).map(|request| request.origin.name());
         Some(finding(&format!("of {cluster}"), request, files, remedy).for_cluster(cluster))
     });
     let shared = shared.map(|files| finding("shared by clusters", None, &files, remedy));
-    of_clusters.chain(shared).collect()
+    cluster_changes.chain(shared).collect()
 }
 
 type StaleFile<'a> = (&'a Utf8Path, &'a Change);

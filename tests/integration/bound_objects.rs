@@ -1,5 +1,6 @@
 //! Components of clusters that are included where they do not bind what they should, or by an agent.
 
+use crate::support::Repo;
 use crate::support::in_memory::generated_of;
 use sipgen::base::finding::{Code, Finding};
 
@@ -136,5 +137,57 @@ fn agents_include_components_and_undo_what_they_set() {
                 messages.iter().any(|it| it.contains("undoes what the component of m/e"));
             assert_eq!(is_found, is_undone, "{agent} {kustomization} {fields:?}: {messages:?}");
         }
+    }
+}
+
+#[test]
+fn templates_of_a_cluster_beside_a_sipcluster_select_its_hosts() {
+    let object = |group: &str, kind: &str, spec: &str| {
+        format!(
+            "---\napiVersion: {group}/v1beta1\nkind: {kind}\nmetadata: {{name: e, namespace: m}}\nspec: {spec}\n"
+        )
+    };
+    let reference =
+        |group: &str, kind: &str| format!("{{apiVersion: {group}/v1beta1, kind: {kind}, name: e}}");
+    let (control_plane, metal3) =
+        ("controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io");
+    let cluster = [
+        object(
+            "cluster.x-k8s.io",
+            "Cluster",
+            &format!("{{controlPlaneRef: {}}}", reference(control_plane, "KubeadmControlPlane")),
+        ),
+        object(
+            control_plane,
+            "KubeadmControlPlane",
+            &format!(
+                "{{replicas: 1, version: v1.34.0, rolloutStrategy: {{rollingUpdate: {{maxSurge: 0}}}}, machineTemplate: \
+                 {{infrastructureRef: {}}}}}",
+                reference(metal3, "Metal3MachineTemplate")
+            ),
+        ),
+    ]
+    .concat();
+    let component = "components: [../overlays/tenants/m/e/cluster-api]\n";
+    let selecting = ", hostSelector: {matchLabels: {sip.airshipit.org/cluster-name: e}}";
+    for (spec, listed, is_reported) in
+        [("", "", true), ("", component, false), (selecting, "", false)]
+    {
+        let repo = Repo::empty();
+        repo.write("metal/hosts.yaml", HOSTS);
+        repo.write("metal/kustomization.yaml", "resources: [hosts.yaml]\n");
+        repo.write(
+            "request.yaml",
+            &request("e", "ControlPlane: {count: {active: 1}, labelSelector: {}}"),
+        );
+        let role = ", labels: {sip.airshipit.org/node-type: ControlPlane}";
+        repo.write(
+            "tenant/cluster.yaml",
+            &(cluster.clone() + "---\n" + &template("e", role, spec)),
+        );
+        repo.write("tenant/kustomization.yaml", &format!("resources: [cluster.yaml]\n{listed}"));
+        repo.generate(&[]).expect(0);
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(said.contains("SIP0905"), is_reported, "{spec} {listed}: {said}");
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn unpinned(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let with_hosts: BTreeSet<&ClusterKey> = held.map(|held| &held.cluster).collect();
     let mut findings = Vec::new();
     for cluster in clusters.iter().filter(|cluster| with_hosts.contains(&cluster.key)) {
-        let templates = cluster.machine_templates.iter();
+        let templates = cluster.machine_templates.iter().chain(&cluster.templates_beside);
         let unpinned = templates.filter(|template| {
             let file = &template.selector_at.origin.file;
             !template.is_pinned && !site.component_reaches(&cluster.key, file)

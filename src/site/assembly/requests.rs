@@ -168,8 +168,12 @@ fn beside(
     };
     match (&mut sip_cluster.cluster, request.cluster) {
         (Some(cluster), Some(objects)) => {
-            cluster.kubernetes_version = objects.kubernetes_version;
-            cluster_api::disagreements(cluster, &objects, &context.inventory.hosts)
+            cluster.kubernetes_version = objects.kubernetes_version.clone();
+            let findings = cluster_api::disagreements(cluster, &objects, &context.inventory.hosts);
+            let templates = objects.machine_templates.into_iter();
+            cluster.templates_beside =
+                templates.filter(|it| !it.is_pinned && it.selected.is_none()).collect();
+            findings
         }
         _ => Vec::new(),
     }

@@ -42,6 +42,8 @@ pub struct Cluster {
     pub installation: Option<Installation>,
     /// Metal3MachineTemplates of a request by Cluster API's objects.
     pub machine_templates: Vec<HostTemplate>,
+    /// Those of the Cluster beside a SIPCluster that select no assigned hosts by themselves.
+    pub templates_beside: Vec<HostTemplate>,
     /// Its Metal3Cluster if that names no failure domains, so that its topology domains become some.
     pub without_failure_domains: Option<NamedMetal3Cluster>,
     /// Version of Kubernetes of its control plane, if Cluster API's objects have it.

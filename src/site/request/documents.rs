@@ -135,6 +135,7 @@ impl ClusterDocument {
             services: Vec::new(),
             installation: None,
             machine_templates: Vec::new(),
+            templates_beside: Vec::new(),
             without_failure_domains: None,
             kubernetes_version: None,
         }
