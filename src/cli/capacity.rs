@@ -97,9 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     match arguments.format {
         AnswerFormat::Text => {
             for (site, capacity) in &capacities {
-                if sites.single().is_none() {
-                    print(report::site(&site.name));
-                }
+                print(repo::heading(&sites, &site.name));
                 print(report::capacity(capacity, arguments.all));
             }
         }

@@ -134,9 +134,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 
     if arguments.format == DiffFormat::Text {
         for (site, difference) in &differences {
-            if sites.single().is_none() {
-                print(report::site(&site.name));
-            }
+            print(repo::heading(&sites, &site.name));
             print(report::plan(difference));
             if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
                 print("\n");

@@ -58,9 +58,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         all.extend(checks);
     }
     say(report::tally_of_checks(&all));
-    Ok(if all.iter().any(|check| check.state == CheckState::Failed) {
-        CommandResult::No
-    } else {
-        CommandResult::Yes
-    })
+    let failed = all.iter().any(|check| check.state == CheckState::Failed);
+    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
 }

@@ -170,9 +170,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
         AnswerFormat::Json => repo::print_json(&sites, explained)?,
         AnswerFormat::Text => {
             for (location, explanation) in &explained {
-                if sites.single().is_none() {
-                    print(report::site(&location.name));
-                }
+                print(repo::heading(&sites, &location.name));
                 if let Some(cluster) = &explanation.cluster {
                     print(report::explain_cluster(cluster));
                 }

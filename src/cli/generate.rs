@@ -220,9 +220,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     results.iter().for_each(print_document);
     say(findings);
     for ((site, _), summary) in runs.iter().zip(summaries) {
-        if sites.single().is_none() {
-            say(report::site(&site.name));
-        }
+        say(repo::heading(&sites, &site.name));
         say(summary);
     }
     if sites.single().is_none() {

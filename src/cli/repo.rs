@@ -14,7 +14,7 @@ use sipgen::input::git::{self, EnclosingRepo};
 use sipgen::input::load::{Files, Stream};
 use sipgen::input::settings::Settings;
 use sipgen::output::lock::Lock;
-use sipgen::report::ReportDocument;
+use sipgen::report::{self, ReportDocument, ReportText};
 use sipgen::site::assembly::hardware;
 use sipgen::site::sites::{Location, Sites};
 use sipgen::{Date, GeneratedSite, JournalScope, Options};
@@ -239,6 +239,11 @@ pub(super) fn only(sites: &Sites) -> Result<&Location, CommandError> {
     sites
         .single()
         .ok_or_else(|| CommandError(format!("choose a site with --site: {}", names(sites))))
+}
+
+/// Returns the heading of one of several sites; empty if there is one.
+pub(super) fn heading(sites: &Sites, site: &str) -> ReportText {
+    if sites.single().is_some() { ReportText::default() } else { report::site(site) }
 }
 
 pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, CommandError> {

@@ -133,9 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
 
     let mut are_current = true;
     for (target, after, changes) in &taken {
-        if sites.single().is_none() {
-            say(report::site(target.site));
-        }
+        say(repo::heading(&sites, target.site));
         if arguments.check {
             are_current &= is_current(target, changes, after)?;
             continue;

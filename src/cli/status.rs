@@ -79,9 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         AnswerFormat::Text => {
             for ((site, overview, capacity), focus) in overviews.iter().zip(views) {
                 let Ok(focus) = focus else { continue };
-                if sites.single().is_none() {
-                    print(report::site(&site.name));
-                }
+                print(repo::heading(&sites, &site.name));
                 print(report::status(
                     overview,
                     capacity,
