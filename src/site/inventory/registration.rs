@@ -1,7 +1,5 @@
 //! Mistakes for which a host is not registered: in its BMC address, boot MAC address and labels.
 
-use std::collections::BTreeMap;
-
 use yaml_serde::Value;
 
 use super::host::Host;
@@ -9,7 +7,8 @@ use crate::base::api::bmc::{BmcAddress, InvalidBmcAddress};
 use crate::base::api::host::{self, BareMetalHostSpec};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{HostKey, is_label};
-use crate::base::finding::{Code, Finding, Place, RouteStep};
+use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::base::layout::VARIABLE;
 use crate::base::text::counted;
 
@@ -26,9 +25,6 @@ struct HostMistake<'a> {
 /// Reports the mistakes of all hosts.
 pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     let mut findings = invalid_bmc_addresses(hosts);
-    let at = |host: &Host, route: &[&'static str]| {
-        host.origin.at(route.iter().copied().map(RouteStep::from))
-    };
     let mistakes = [
         // Metal3 and jump hosts log in by the Secret, and ignore them. No part of the address is shown.
         HostMistake {
@@ -38,7 +34,7 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
                    in by the Secret that spec.bmc.credentialsName names",
             place: &|host| {
                 let has_user = host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
-                has_user.then(|| at(host, &BMC_ADDRESS))
+                has_user.then(|| host.origin.at(BMC_ADDRESS))
             },
         },
         HostMistake {
@@ -47,21 +43,23 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             help: "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits \
                    with colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
                    only if a snapshot shows it",
-            place: &|host| host.network.has_invalid_boot_mac.then(|| at(host, &BOOT_MAC)),
+            place: &|host| host.network.has_invalid_boot_mac.then(|| host.origin.at(BOOT_MAC)),
         },
         HostMistake {
             code: Code::RefusedHost,
             what: "no boot MAC address",
             help: "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from \
                    virtual media",
-            place: &|host| lacks_boot_mac(host).then(|| at(host, &["spec"])),
+            place: &|host| lacks_boot_mac(host).then(|| host.origin.at(["spec"])),
         },
         HostMistake {
             code: Code::RefusedHost,
             what: "network data in another namespace",
             help: "move the Secret to the host's namespace, and remove `namespace` here; until then the API server \
                    refuses the host, and an agent may apply nothing of that build",
-            place: &|host| host.network.is_in_other_namespace.then(|| at(host, &NETWORK_NAMESPACE)),
+            place: &|host| {
+                host.network.is_in_other_namespace.then(|| host.origin.at(NETWORK_NAMESPACE))
+            },
         },
         HostMistake {
             code: Code::RefusedHost,
@@ -89,7 +87,7 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             what: "neither true nor false in `spec.online`",
             help: "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, \
                    and an agent may apply nothing of that build",
-            place: &|host| host.has_invalid_online.then(|| at(host, &["spec", "online"])),
+            place: &|host| host.has_invalid_online.then(|| host.origin.at(["spec", "online"])),
         },
     ];
     findings.extend(mistakes.iter().filter_map(|mistake| mistake.finding(hosts)));
@@ -147,15 +145,11 @@ pub(crate) fn lacks_bmc(host: &Host) -> bool {
 
 /// Reports BMC addresses that Metal3's webhook refuses.
 fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
-    let mut invalid: BTreeMap<String, (InvalidBmcAddress, Vec<&Host>)> = BTreeMap::new();
-    for host in hosts {
-        let driver = bmc_address(host).map(|address| address.and_then(|it| it.driver().map(drop)));
-        if let Some(Err(error)) = driver {
-            let same_error = invalid.entry(error.to_string());
-            same_error.or_insert((error, Vec::new())).1.push(host);
-        }
-    }
-    let describe = |(error, hosts): (InvalidBmcAddress, Vec<&Host>)| {
+    let invalid = grouped(hosts.iter().filter_map(|host| {
+        let driver = bmc_address(host)?.and_then(|address| address.driver().map(drop));
+        Some((driver.err()?.to_string(), host))
+    }));
+    let describe = |(error, hosts): (String, Vec<&Host>)| {
         let subject = match hosts.as_slice() {
             [host] => format!("the BMC address of host {} is", host.key),
             _ => format!("the BMC addresses of {} are", counted(hosts.len(), "host")),
@@ -168,7 +162,7 @@ fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
         let place = |host: &&Host| (host.origin.at(BMC_ADDRESS), host.key.to_string());
         finding.see_each(hosts.iter().map(place))
     };
-    invalid.into_values().map(describe).collect()
+    invalid.into_iter().map(describe).collect()
 }
 
 /// Returns whether a host has no boot MAC address although its driver boots it from the network. Until
