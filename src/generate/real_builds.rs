@@ -15,6 +15,7 @@ use crate::base::api::host;
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::names::Namespace;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::yaml;
 use crate::base::tree::Tree;
@@ -242,9 +243,8 @@ fn build(
 ) -> Result<BuiltObjects, BuildError> {
     let is_restricted = generated.site.settings.gitops != Some(GitopsAgent::Flux);
     let text = build_in_place(repo, directory, is_restricted, LONGEST)?;
-    let mut objects = BuiltObjects::new();
     let read = texts_of_documents(&text).map(yaml::from_str::<Mapping>);
-    for object in read.filter_map(Result::ok) {
+    Ok(grouped(read.filter_map(Result::ok).map(|object| {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let metadata = |key: &str| text(object.get("metadata").and_then(|it| it.get(key)));
         let id = BuiltId {
@@ -252,9 +252,8 @@ fn build(
             name: metadata("name").unwrap_or_default(),
             namespace: metadata("namespace"),
         };
-        objects.entry(id).or_default().push(object);
-    }
-    Ok(objects)
+        (id, object)
+    })))
 }
 
 /// Returns the change of a generated host in a build that includes it.
