@@ -231,20 +231,28 @@ impl KustomizeGenerator {
 
     /// Returns the paths of its files.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        let files = self.files.iter().flatten();
-        let files = files.map(|file| file.split_once('=').map_or(file.as_str(), |(_, path)| path));
-        self.envs.iter().flatten().chain(&self.env).map(String::as_str).chain(files)
+        self.env_files().chain(self.keyed_files().map(|(_, path)| path))
+    }
+
+    /// Returns the paths of files with lines `key=text`.
+    pub fn env_files(&self) -> impl Iterator<Item = &str> {
+        self.envs.iter().flatten().chain(&self.env).map(String::as_str)
+    }
+
+    /// Returns the keys and paths of files with one value.
+    pub fn keyed_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().flatten().map(|file| {
+            let named = || (Utf8Path::new(file).file_name().unwrap_or_default(), file.as_str());
+            file.split_once('=').unwrap_or_else(named)
+        })
     }
 
     /// Returns the value of the first of `keys` that exists, with its field and its index in that
     /// field's list.
     pub fn value(&self, keys: &[&str]) -> Option<(&'static str, usize, GeneratorValue<'_>)> {
-        let files = self.files.iter().flatten().enumerate().filter_map(|(index, file)| {
-            let (key, path) = file
-                .split_once('=')
-                .or_else(|| Some((Utf8Path::new(file).file_name()?, file.as_str())))?;
-            Some((key, ("files", index, GeneratorValue::File(path))))
-        });
+        let files = self.keyed_files().enumerate();
+        let files =
+            files.map(|(index, (key, path))| (key, ("files", index, GeneratorValue::File(path))));
         let literals = self.literals.iter().flatten().enumerate().filter_map(|(index, literal)| {
             let (key, text) = literal.split_once('=')?;
             Some((key, ("literals", index, GeneratorValue::Literal(unquoted(text)))))
@@ -328,19 +336,24 @@ impl Patch {
         }
     }
 
+    /// Returns the patch's text. A path in the legacy form is returned as well, but is no patch.
+    pub fn inline(&self) -> Option<&str> {
+        match self {
+            Patch::Old(inline) => Some(inline),
+            Patch::Entry { patch, .. } => patch.as_deref(),
+        }
+    }
+
     /// Returns whether the patch may change its object's name or namespace. A merge patch needs
     /// `allowNameChange` for it.
     fn may_rename(&self, text: impl Fn(&str) -> Option<String>) -> bool {
-        let inline = match self {
-            Patch::Old(inline) => Some(inline),
-            Patch::Entry { patch, options, .. } => {
-                if options.as_ref().is_some_and(|options| options.allow_name_change == Some(true)) {
-                    return true;
-                }
-                patch.as_ref()
-            }
-        };
+        if let Patch::Entry { options: Some(options), .. } = self
+            && options.allow_name_change == Some(true)
+        {
+            return true;
+        }
         let file = self.path().and_then(|path| text(path));
-        inline.into_iter().chain(&file).any(|text| text.contains(ROUTE_OF_NAMES))
+        let texts = self.inline().into_iter().chain(file.as_deref());
+        texts.into_iter().any(|text| text.contains(ROUTE_OF_NAMES))
     }
 }

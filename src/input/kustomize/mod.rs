@@ -22,9 +22,10 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::base::api::kustomization::{Kustomization, Patch};
+use crate::base::api::kustomization::{Kustomization, Patch, is_inline};
 use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
 use crate::base::text::non_empty;
+use crate::input::load::kustomize::ListEntry;
 
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
@@ -290,6 +291,27 @@ impl Builds {
     /// Returns whether a directory has a kustomization.
     pub fn has_kustomization(&self, directory: &Utf8Path) -> bool {
         self.nodes.contains_key(directory)
+    }
+
+    /// Returns the inline patches of all kustomizations, each with its list and index.
+    pub(crate) fn inline_patches(&self) -> impl Iterator<Item = (&Origin, ListEntry<'_>)> {
+        self.nodes.values().flat_map(|node| {
+            let own = &node.kustomization;
+            let [patches, json] =
+                [("patches", &own.patches), ("patchesJson6902", &own.patches_json6902)].map(
+                    |(list, patches)| {
+                        let texts = patches.iter().flatten().map(Patch::inline).enumerate();
+                        texts.filter_map(move |(index, text)| {
+                            Some(ListEntry { list, index, text: text? })
+                        })
+                    },
+                );
+            let merges = own.patches_strategic_merge.iter().flatten().enumerate();
+            let merges = merges.filter(|(_, text)| is_inline(text));
+            let list = "patchesStrategicMerge";
+            let merges = merges.map(move |(index, text)| ListEntry { list, index, text });
+            patches.chain(json).chain(merges).map(|entry| (&node.origin, entry))
+        })
     }
 
     /// Returns whether a file is used only as a patch. Patches look like objects.

@@ -4,11 +4,13 @@
 //! ignored, because they are not in the repo.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use camino::Utf8PathBuf;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::Value;
@@ -17,15 +19,16 @@ use super::concern::Concern;
 use super::read_object::PlainSecret;
 use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::SECRET_TYPE;
+use crate::base::api::host::LAST_APPLIED;
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::network_format::NMSTATE;
-use crate::base::finding::{Code, Finding, Origin};
+use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::grouping::grouped;
-use crate::base::text::counted;
+use crate::base::text::{bounded, counted};
 use crate::input::decode::suspected_templates;
 use crate::input::kustomize::Builds;
 use crate::input::load::foreign_format::foreign_format;
-use crate::input::load::{Document, sops};
+use crate::input::load::{Document, Files, sops, texts_of_documents};
 use crate::input::settings::snapshot::Plaintext;
 use crate::input::settings::{self, Settings, sources};
 use crate::site::inventory::networks::{NetworkDataObject, read_value};
@@ -56,6 +59,7 @@ const OF_ARGOCD: [&str; 22] = [
     "url",
     "useAzureWorkloadIdentity",
 ];
+const SECRET: &str = "Secret";
 /// Type of Secrets with manifests that a ClusterResourceSet applies.
 /// <https://cluster-api.sigs.k8s.io/tasks/experimental-features/cluster-resource-set>
 const RESOURCE_SET: &str = "addons.cluster.x-k8s.io/resource-set";
@@ -117,6 +121,7 @@ struct SecretMetadata {
     name: Option<String>,
     namespace: Option<String>,
     labels: Option<BTreeMap<String, Value>>,
+    annotations: Option<BTreeMap<String, Value>>,
     uid: Option<String>,
     resource_version: Option<String>,
     managed_fields: Option<IgnoredAny>,
@@ -163,24 +168,14 @@ pub(crate) fn document_secret(
     if origin.is_rendered() || document.looks_like_template() {
         return None;
     }
-    let SecretManifest { metadata, data, string_data, literals, .. } = secret;
-    let is_of_argocd = secret.is_of_argocd();
+    let SecretManifest { metadata, literals, .. } = secret;
     let is_resource_set = matches!(&secret.kind, Some(Value::String(kind)) if kind == RESOURCE_SET);
     // A placeholder as the name marks a template.
     if metadata.name.as_deref().is_some_and(suspected_templates::is_placeholder) {
         return None;
     }
-    let fields = [(data, true), (string_data, false)];
-    let has_plain = fields.into_iter().any(|(values, is_encoded)| {
-        let mut values = values.iter().flatten().filter(|(key, value)| {
-            let is_config = || *key == "config" && is_config_without_secret(value, is_encoded);
-            let is_of_agent = is_of_argocd && (OF_ARGOCD.contains(&key.as_str()) || is_config());
-            let is_manifest = is_resource_set && is_manifest_without_secret(value, is_encoded);
-            !is_of_agent && !is_manifest
-        });
-        values.any(|(key, value)| is_plain(key, value, is_encoded))
-    });
-    let has_plain = has_plain || literals.iter().flatten().any(|it| is_plain_literal(it));
+    let has_plain = has_plain_value(secret, is_resource_set)
+        || literals.iter().flatten().any(|it| is_plain_literal(it));
     has_plain.then(|| PlainSecret {
         origin: origin.clone(),
         place: origin.name(),
@@ -188,18 +183,89 @@ pub(crate) fn document_secret(
     })
 }
 
-/// Finds literals of Secret generators in kustomizations.
-fn generator_secrets(builds: &Builds) -> Vec<PlainSecret> {
+/// Returns whether a Secret has values in plain text. Those of a resource set are manifests.
+fn has_plain_value(secret: &SecretManifest, is_resource_set: bool) -> bool {
+    let is_of_argocd = secret.is_of_argocd();
+    let applied = secret.metadata.annotations.iter().flatten();
+    let mut applied = applied.filter(|(key, _)| *key == LAST_APPLIED);
+    let is_plain_manifest = |text: &Value| {
+        let object = text.as_str().and_then(bounded::parse::<Value>);
+        object.is_some_and(|object| !is_without_secret(&object, None))
+    };
+    let fields = [(&secret.data, true), (&secret.string_data, false)];
+    applied.any(|(_, text)| is_plain_manifest(text))
+        || fields.into_iter().any(|(values, is_encoded)| {
+            let mut values = values.iter().flatten().filter(|(key, value)| {
+                let is_config = || *key == "config" && is_config_without_secret(value, is_encoded);
+                let is_of_agent =
+                    is_of_argocd && (OF_ARGOCD.contains(&key.as_str()) || is_config());
+                let is_manifest = is_resource_set && is_manifest_without_secret(value, is_encoded);
+                !is_of_agent && !is_manifest
+            });
+            values.any(|(key, value)| is_plain(key, value, is_encoded))
+        })
+}
+
+/// Finds literals and files of Secret generators in kustomizations, and patches of Secrets in their
+/// text.
+fn generator_secrets(repo: &Files, builds: &Builds) -> Vec<PlainSecret> {
+    // Files that git ignores reach no clone.
+    let in_git = OnceCell::new();
+    let is_in_git = |file: &Utf8PathBuf| {
+        let list = || repo.all_files().unwrap_or_default().into_iter().collect::<HashSet<_>>();
+        in_git.get_or_init(list).contains(file)
+    };
     let secret_generators = builds.generated().filter(|generated| generated.is_secret());
     let plain = secret_generators.filter(|generated| {
-        generated.generator.literals.iter().flatten().any(|it| is_plain_literal(it))
+        let generator = generated.generator;
+        let has = |path: &str, is_plain: &dyn Fn(&str) -> bool| {
+            let file = generated.path(path);
+            file.is_some_and(|file| {
+                repo.text(&file).is_some_and(|text| is_plain(&text)) && is_in_git(&file)
+            })
+        };
+        let mut keyed = generator.keyed_files();
+        generator.literals.iter().flatten().any(|it| is_plain_literal(it))
+            || generator.env_files().any(|path| has(path, &is_plain_env))
+            || keyed.any(|(key, path)| has(path, &|text| is_plain(key, &Value::from(text), false)))
     });
     let found = plain.map(|generated| PlainSecret {
         origin: generated.origin.clone(),
         place: generated.place_of_name(),
         name: generated.generator.name.as_deref().and_then(|name| name.parse().ok()),
     });
-    found.collect()
+    let patches = builds.inline_patches().filter(|(_, patch)| is_plain_patch(patch.text));
+    let patched = patches.map(|(origin, patch)| PlainSecret {
+        origin: origin.clone(),
+        place: origin.at([RouteStep::from(patch.list), patch.index.into()]),
+        name: None,
+    });
+    found.chain(patched).collect()
+}
+
+/// Returns whether a file has lines `key=value` with a value in plain text. A key alone is a variable of
+/// the environment.
+fn is_plain_env(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    !sops::is_encrypted_file(text)
+        && lines.any(|line| !line.starts_with('#') && line.contains('=') && is_plain_literal(line))
+}
+
+/// Returns whether a merge patch or JSON patch of Secrets has a value in plain text.
+fn is_plain_patch(text: &str) -> bool {
+    let has_plain = |operation: &Value| {
+        let path = operation.get("path").and_then(Value::as_str).unwrap_or_default();
+        let key = path.strip_prefix("/stringData/");
+        let value = operation.get("value");
+        key.zip(value).is_some_and(|(key, value)| is_plain(key, value, false))
+    };
+    texts_of_documents(text).filter_map(bounded::parse::<Value>).any(|patch| match &patch {
+        Value::Sequence(operations) => operations.iter().any(has_plain),
+        object => {
+            object.get("kind").is_some_and(|kind| kind == SECRET)
+                && !is_without_secret(object, None)
+        }
+    })
 }
 
 fn is_plain_literal(literal: &str) -> bool {
@@ -241,17 +307,28 @@ fn text_of(value: &Value, is_encoded: bool) -> Option<Cow<'_, str>> {
     Some(decoded.map_or(Cow::Borrowed(text), Cow::Owned))
 }
 
-/// Returns whether a text has manifests of kinds other than Secret.
+/// Returns whether a text has manifests, and no Secret in plain text.
 fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
     let Some(text) = text_of(value, is_encoded) else {
         return false;
     };
-    let fields = text.split(['\n', ',', '{', '}', '#']).map(|field| {
-        let is_part = |c: &char| !c.is_whitespace() && !matches!(c, '"' | '\'');
-        field.chars().filter(is_part).collect::<String>()
-    });
-    let kinds: Vec<String> = fields.filter(|field| field.starts_with("kind:")).collect();
-    !kinds.is_empty() && !kinds.iter().any(|kind| kind == "kind:Secret")
+    let mut objects = texts_of_documents(&text)
+        .map(bounded::parse::<Value>)
+        .filter(|object| !object.as_ref().is_some_and(Value::is_null))
+        .peekable();
+    objects.peek().is_some() && objects.all(|it| it.is_some_and(|it| is_without_secret(&it, None)))
+}
+
+/// Returns whether an object is no Secret in plain text and lists none. `listed` is the kind of an
+/// object without kind.
+fn is_without_secret(object: &Value, listed: Option<&str>) -> bool {
+    let Some(kind) = object.get("kind").and_then(Value::as_str).or(listed) else {
+        return false;
+    };
+    let items = object.get("items").and_then(Value::as_sequence).into_iter().flatten();
+    let is_plain = kind == SECRET
+        && !SecretManifest::deserialize(object).is_ok_and(|it| !has_plain_value(&it, false));
+    !is_plain && items.into_iter().all(|item| is_without_secret(item, kind.strip_suffix("List")))
 }
 
 /// How Argo CD logs in to a cluster, as far as it may be secret.
@@ -320,7 +397,7 @@ fn has_plain_default(variable: &str) -> bool {
 /// Reports plain-text Secrets in input files, one finding per file: those of `documents` and of
 /// generators. It is an error if a build, an agent, the settings or a host uses one of the Secrets.
 pub(super) fn findings(
-    NamespaceInputs { builds, inputs, settings, .. }: NamespaceInputs<'_>,
+    NamespaceInputs { repo, builds, inputs, settings, .. }: NamespaceInputs<'_>,
     concern: &Concern<'_>,
     documents: Vec<PlainSecret>,
 ) -> Vec<Finding> {
@@ -329,7 +406,7 @@ pub(super) fn findings(
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let is_input =
         |PlainSecret { origin, .. }: &PlainSecret| inputs.contains(origin) || is_source(origin);
-    let secrets = generator_secrets(builds).into_iter().chain(documents).filter(is_input);
+    let secrets = generator_secrets(repo, builds).into_iter().chain(documents).filter(is_input);
     let by_file = grouped(secrets.map(|secret| (secret.origin.file.clone(), secret)));
     let report = |secrets: Vec<PlainSecret>| {
         let is_used =
@@ -370,10 +447,8 @@ fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Findi
 
 #[cfg(test)]
 mod tests {
-    use camino::Utf8PathBuf;
-
     use super::*;
-    use crate::input::load::{Files, Stream};
+    use crate::input::load::Stream;
     use crate::{Options, generate};
 
     fn is_plain(key: &str, value: &str, is_encoded: bool) -> bool {
@@ -452,14 +527,22 @@ mod tests {
         let secret = |manifest: &str| {
             format!(
                 "{{apiVersion: v1, kind: Secret, metadata: {{name: l2}}, type: {RESOURCE_SET}, \
-                 stringData: {{a.yaml: '{manifest}'}}}}"
+                 stringData: {{a.yaml: {manifest:?}}}}}"
             )
         };
         for (manifest, findings) in [
             ("{kind: Policy, metadata: {name: a}}", 0),
             ("{\"kind\": \"SecretStore\", \"metadata\": {}}", 0),
+            ("{kind: Policy, ref: {kind: Secret, name: a}} # kind: Secret", 0),
+            ("{kind: Secret, type: kubernetes.io/service-account-token}", 0),
+            ("{kind: Secret, stringData: {password: <path:kv#p>}}\n---\n# none\n", 0),
             ("{kind: Secret, stringData: {password: x}}", 1),
-            ("{\"kind\":\"Secret\"}", 1),
+            ("{\"kind\":\"Secret\",\"data\":{\"p\":\"aHVudGVyMg==\"}}", 1),
+            ("{\"kind\" :\n \"Secret\",\"stringData\":{\"p\":\"x\"}}", 1),
+            ("{kind: Policy}\n---\n{kind: Secret, stringData: {p: x}}", 1),
+            ("{kind: SecretList, items: [{stringData: {p: x}}]}", 1),
+            ("{kind: List, items: [{kind: Secret, stringData: {p: x}}]}", 1),
+            ("{kind: List, items: [{kind: Secret}]}", 0),
             ("hunter2", 1),
         ] {
             let found = found(&[("a.yaml", &secret(manifest))], None);
@@ -516,17 +599,17 @@ mod tests {
         findings.map(|finding| (finding.code, finding.message.clone())).collect()
     }
 
-    const SECRET: &str =
+    const OBJECT: &str =
         "{apiVersion: v1, kind: Secret, metadata: {name: bmc}, stringData: {password: x}}";
 
     #[test]
     fn a_secret_counts_wherever_it_is_an_input_in_git() {
         let error =
             vec![(Code::PlaintextSecret, "the Secret `bmc` has values in plain text".to_owned())];
-        assert_eq!(found(&[("a.yaml", SECRET)], None), error);
+        assert_eq!(found(&[("a.yaml", OBJECT)], None), error);
         // A patch does not require an apiVersion.
-        assert_eq!(found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None), error);
-        let list = format!("kind: List\nitems:\n- {SECRET}\n- {SECRET}\n");
+        assert_eq!(found(&[("a.yaml", &OBJECT.replace("apiVersion: v1, ", ""))], None), error);
+        let list = format!("kind: List\nitems:\n- {OBJECT}\n- {OBJECT}\n");
         assert_eq!(
             found(&[("a.yaml", &list)], None)[0].1,
             "2 Secrets of one file have values in plain text"
@@ -536,21 +619,58 @@ mod tests {
         let generator = "{apiVersion: builtin, kind: SecretGenerator, metadata: {name: bmc}, literals: [password=x]}";
         let listed = ("kustomization.yaml", "generators: [bmc.yaml]");
         assert_eq!(found(&[listed, ("bmc.yaml", generator)], None), error);
+        for (list, file, text, is_plain) in [
+            ("envs: [a.env]", "a.env", "# password=y\nusername=admin\npassword=x\n", true),
+            ("env: a.env", "a.env", "password=x", true),
+            ("envs: [a.env]", "a.env", "username=admin\npassword=${PASSWORD}\nTOKEN\n", false),
+            ("envs: [a.env]", "a.env", "password=ENC[x]\nsops_mac=ENC[y]\nsops_version=3\n", false),
+            ("files: [password]", "password", "x", true),
+            ("files: [username=password]", "password", "x", false),
+            ("files: [password=a.txt]", "a.txt", "x", true),
+            ("files: [password=a.txt]", "a.txt", "data: ENC[x]\nsops:\n  mac: ENC[y]\n", false),
+            ("files: [password=a.txt]", "b.txt", "x", false),
+        ] {
+            let generator = format!("secretGenerator: [{{name: bmc, {list}}}]");
+            let found = found(&[("kustomization.yaml", &generator), (file, text)], None);
+            assert_eq!(found == error, is_plain, "{list} {text}: {found:?}");
+        }
+        let merge = OBJECT.replace("{apiVersion: v1, ", "{");
+        for (patch, is_plain) in [
+            (merge.as_str(), true),
+            ("[{op: add, path: /stringData/password, value: x}]", true),
+            ("[{op: add, path: /stringData/username, value: x}]", false),
+            ("{kind: ConfigMap, stringData: {password: x}}", false),
+            ("{kind: Secret, stringData: {password: <path:kv#p>}}", false),
+        ] {
+            for list in [
+                format!("patches: [{{target: {{kind: Secret}}, patch: {patch:?}}}]"),
+                format!("patchesStrategicMerge: [{:?}]", format!("{patch}\n")),
+            ] {
+                let found = found(&[("kustomization.yaml", &list)], None);
+                assert_eq!(found.len(), usize::from(is_plain), "{list}: {found:?}");
+            }
+        }
+        let applied = OBJECT.replace("stringData: {password: x}", "data: null").replace(
+            "name: bmc",
+            "name: bmc, annotations: {kubectl.kubernetes.io/last-applied-configuration: \
+             '{\"kind\":\"Secret\",\"data\":{\"p\":\"aHVudGVyMg==\"}}'}",
+        );
+        assert_eq!(found(&[("a.yaml", &applied)], None), error);
         let no_secret = generator.replace("=x", "=${PASSWORD}");
         assert_eq!(found(&[listed, ("bmc.yaml", &no_secret)], None), []);
         let allowed =
-            found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", SECRET)], None);
+            found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", OBJECT)], None);
         assert_eq!(allowed, [(Code::PlaintextSecretAllowed, error[0].1.clone())]);
         let sources = |of: &str| {
-            found(&[("sipgen.yaml", of), ("a/a.yaml", SECRET), ("b/b.yaml", "{}")], None)
+            found(&[("sipgen.yaml", of), ("a/a.yaml", OBJECT), ("b/b.yaml", "{}")], None)
         };
         assert_eq!(sources("sources: [{paths: [a]}]"), error);
         assert_eq!(sources("sources: [{paths: [b]}]"), []);
-        assert_eq!(found(&[], Some(SECRET)), []);
+        assert_eq!(found(&[], Some(OBJECT)), []);
         for other in ["SealedSecret", "ExternalSecret", "ConfigMap"] {
             assert_eq!(
                 found(
-                    &[("a.yaml", &SECRET.replace("kind: Secret", &format!("kind: {other}")))],
+                    &[("a.yaml", &OBJECT.replace("kind: Secret", &format!("kind: {other}")))],
                     None
                 ),
                 []
@@ -563,7 +683,7 @@ mod tests {
             found(&[("a.yaml", &argocd_secret.replace("'${CONFIG}'", "token"))], None).len(),
             1
         );
-        let template = SECRET.replace("password: x", "password: '{{ .Values.password }}'");
+        let template = OBJECT.replace("password: x", "password: '{{ .Values.password }}'");
         assert_eq!(found(&[("a.yaml", &template)], None), []);
     }
 }
