@@ -104,6 +104,61 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
 }
 
 #[test]
+fn an_object_that_the_kustomization_beside_it_omits_leaves_ours() {
+    let other =
+        |text: &str| text.replace("name: lab", "name: other").replace(&OVERLAY[2..], "other");
+    let lab = flux("lab", OVERLAY, "");
+    let application = application(
+        "{repoURL: 'https://git.example.com/fleet.git', path: overlays/hosts/declared/inventory}",
+        "{server: https://kubernetes.default.svc}",
+    );
+    let all = "---\n".to_owned()
+        + &application.replace("name: lab", "name: all").replace(
+            "path: overlays/hosts/declared/inventory",
+            "path: apps, directory: {recurse: true}",
+        );
+    // A kustomization, the object of which it lists the file, and another one.
+    for (kustomization, resources, listed, omitted, more, is_omitted) in [
+        ("apps", "[a.yaml]", "apps/a.yaml", "apps/lab.yaml", "", true),
+        ("apps", "[a.yaml]", "apps/a.yaml", "apps/metal/lab.yaml", "", true),
+        ("apps", "[a/a.yaml]", "apps/a/a.yaml", "apps/metal/lab.yaml", "", true),
+        // Listed, not beside it, or beside none.
+        ("apps", "[a.yaml, lab.yaml]", "apps/a.yaml", "apps/lab.yaml", "", false),
+        ("apps", "[a.yaml]", "apps/a.yaml", "lab/lab.yaml", "", false),
+        ("apps", "[c.yaml]", "agent/a.yaml", "apps/lab.yaml", "", false),
+        // Argo CD reads all files there.
+        ("apps", "[a.yaml]", "apps/a.yaml", "apps/lab.yaml", all.as_str(), false),
+    ] {
+        for (agent, settings, object) in
+            [("flux", "gitops: flux\n", &lab), ("argocd", ARGOCD, &application)]
+        {
+            let repo = declared(settings);
+            repo.write(
+                &format!("{kustomization}/kustomization.yaml"),
+                &format!("resources: {resources}\n"),
+            );
+            repo.write("apps/c.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n");
+            repo.write(listed, &(other(object) + more));
+            repo.write(omitted, object);
+
+            let warned = said(&repo);
+
+            let says = format!("apps/kustomization.yaml does not list {omitted}: ");
+            assert_eq!(warned.contains(&says), is_omitted, "{resources} {omitted}: {warned}");
+            assert_eq!(has_own(&repo, agent, DECLARED), is_omitted, "{resources} {omitted}");
+        }
+    }
+    // The object that applies the kustomization is the first one, which somebody applied.
+    let repo = declared("gitops: flux\n");
+    repo.write("apps/kustomization.yaml", "resources: [a.yaml, inventory.yaml]\n");
+    repo.write("apps/a.yaml", &other(&lab));
+    repo.write("apps/inventory.yaml", &flux("inventory", OVERLAY, ""));
+    repo.write("apps/root.yaml", &flux("root", "./apps", ""));
+    let warned = said(&repo);
+    assert!(!warned.contains("SIP0611"), "{warned}");
+}
+
+#[test]
 fn an_object_that_changes_the_names_of_hosts_is_refused() {
     for path in ["./inventory", OVERLAY] {
         let refused = of_flux(&flux("lab", path, "  namePrefix: lab-\n")).refused();

@@ -226,7 +226,7 @@ codes! {
     "0608" AgentChanged Error Run Shown "the agent changes from one run to the next"
     "0609" DeliveredElsewhere Warning Run Shown "an object of the repo applies a directory that sipgen's own objects apply"
     "0610" OutputPatched Error Run Shown "a build of the repo changes or renames generated hosts, or moves services"
-    "0611" SetAside Warning Run Shown "an object of the repo is ignored as belonging to another repo or cluster"
+    "0611" SetAside Warning Run Shown "an object of the repo applies nothing of it to the base cluster"
     "0613" OutputMisapplied Error Run Shown "an agent applies a part of the output that it must not apply by itself"
     "0614" OutputMayBeAppliedWhole Warning Run Shown "an agent may apply the whole output directory at once"
     "0615" UnlistedHostsApplied Error Run Shown "an agent applies hosts that no kustomization lists"

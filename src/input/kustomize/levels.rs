@@ -198,6 +198,22 @@ impl Builds {
         Some(self.nodes.get(directory)?.origin.file.clone())
     }
 
+    /// Returns the kustomization that omits an unlisted file, of which `listed` are the directories
+    /// of the same kind's listed files: its directory, the one above, or siblings of its directory.
+    pub(crate) fn forgetful(
+        &self,
+        file: &Utf8Path,
+        listed: &BTreeSet<&Utf8Path>,
+    ) -> Option<Arc<Utf8Path>> {
+        let directory = file.parent()?;
+        let above = directory.parent();
+        let near = [Some(directory), above].into_iter().flatten();
+        let kustomization = near.clone().find_map(|it| self.kustomization_file(it))?;
+        let is_beside = near.clone().any(|directory| listed.contains(directory))
+            || above.is_some() && listed.iter().any(|other| other.parent() == above);
+        is_beside.then_some(kustomization)
+    }
+
     /// Returns the listed directories below `top`, each with the entry that lists it, sorted by the
     /// directory of the kustomization.
     pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(Utf8PathBuf, Listing<'a>)> {

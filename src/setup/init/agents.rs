@@ -113,7 +113,7 @@ pub(super) fn find(
     let (mut flux_in, mut argocd_in) = (components, None);
     let (mut sources, mut used, mut applied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let mut decryptions: Vec<Value> = Vec::new();
-    for AgentObject { origin, content } in repo.scan(&files, look, read)? {
+    for AgentObject { origin, content, .. } in repo.scan(&files, look, read)? {
         let seen_in = || origin.file.to_path_buf();
         match content {
             AgentObjectContent::Application(object) => {

@@ -42,6 +42,7 @@ pub(super) fn collect(
     if written.is_empty() {
         return Ok(AgentBuilds::new());
     }
+    AgentObject::find_omitted(&mut written, naming.builds);
     // Secrets that name clusters.
     let clusters = objects.iter().filter_map(|object| match &object.content {
         ReadContent::Secret(secret) => secret.agent.as_deref().cloned(),

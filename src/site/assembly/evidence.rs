@@ -186,7 +186,7 @@ impl<'a> HostProofs<'a> {
             if rendered.contains(&document.key) || self.applied.has_plain(file) {
                 continue;
             }
-            match self.forgetful(file, &applied) {
+            match self.builds.forgetful(file, &applied) {
                 Some(kustomization) if !is_example(file) => {
                     forgotten.entry(kustomization).or_default().push(document);
                 }
@@ -203,21 +203,6 @@ impl<'a> HostProofs<'a> {
     /// hosts without proof.
     fn is_unassigned(&self, document: &HostDocument) -> bool {
         !self.state.held.contains_key(&document.key)
-    }
-
-    /// Returns the kustomization that lists hosts beside a file, in its directory, in the one above,
-    /// or in a sibling of its directory.
-    fn forgetful(&self, file: &Utf8Path, applied: &BTreeSet<&Utf8Path>) -> Option<Arc<Utf8Path>> {
-        let directory = file.parent()?;
-        let above = directory.parent();
-        let has_sibling = || {
-            let mut others = applied.iter();
-            above.is_some() && others.any(|other| other.parent() == above)
-        };
-        let near = [Some(directory), above].into_iter().flatten();
-        let beside = near.clone().any(|directory| applied.contains(directory)) || has_sibling();
-        let file_of = |directory: &Utf8Path| self.builds.kustomization_file(directory);
-        near.filter(|_| beside).find_map(file_of)
     }
 
     fn forgotten(&self, kustomization: &Arc<Utf8Path>, hosts: &[&HostDocument]) -> Finding {

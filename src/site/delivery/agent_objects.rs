@@ -1,5 +1,10 @@
 //! Objects of the repo that configure what Flux or Argo CD applies.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
 use super::clusters::ArgocdCluster;
 use crate::base::api::flux::{
     FLUX_INSTANCE, FluxInstance, FluxSource, HELM_CHART, HELM_GROUP, HELM_RELEASE, HelmRelease,
@@ -19,6 +24,8 @@ pub(crate) struct AgentObject {
     /// Its position in the repo.
     pub(crate) origin: Origin,
     pub(crate) content: AgentObjectContent,
+    /// The kustomization that lists such objects beside it, but not its file.
+    pub(super) omitted_by: Option<Arc<Utf8Path>>,
 }
 
 #[derive(Clone)]
@@ -73,7 +80,7 @@ impl AgentContext {
     /// Collects these objects, except patches.
     pub(super) fn new(objects: &[AgentObject], builds: &Builds) -> Self {
         let mut context = Self::default();
-        for AgentObject { origin, content } in
+        for AgentObject { origin, content, .. } in
             objects.iter().filter(|object| !builds.is_patch(&object.origin.file))
         {
             match content {
@@ -109,7 +116,18 @@ impl AgentObject {
             }
             Err(_) => AgentObjectContent::Unreadable(kind),
         };
-        Some(Self { origin: document.origin.clone(), content })
+        Some(Self { origin: document.origin.clone(), content, omitted_by: None })
+    }
+
+    /// Finds the objects in files that kustomizations omit. `objects` are all in the repo's files.
+    pub(crate) fn find_omitted(objects: &mut [Self], builds: &Builds) {
+        let files: Vec<Arc<Utf8Path>> = objects.iter().map(|it| it.origin.file.clone()).collect();
+        let is_listed = |file: &Utf8Path| !builds.reach(file).is_empty();
+        let listed = files.iter().filter(|file| is_listed(file)).filter_map(|file| file.parent());
+        let listed: BTreeSet<&Utf8Path> = listed.collect();
+        for object in objects.iter_mut().filter(|object| !is_listed(&object.origin.file)) {
+            object.omitted_by = builds.forgetful(&object.origin.file, &listed);
+        }
     }
 
     /// Returns whether Flux builds kustomizations for it.

@@ -1,5 +1,7 @@
 //! Directories that agents apply.
 
+use std::sync::Arc;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use regex::Regex;
 
@@ -58,6 +60,12 @@ impl AppliedDirectory {
         self.is_of_site() && !matches!(self.plain, PlainDirectory::Rendered(_))
     }
 
+    /// Returns whether the agent reads a file beside a kustomization.
+    pub(super) fn reads_beside(&self, file: &Utf8Path) -> bool {
+        let in_source = || Some(self.above.join(file.strip_prefix(&self.directory).ok()?));
+        self.explicit.is_some() && in_source().is_some_and(|file| self.takes(&file))
+    }
+
     /// Returns whether the agent applies a file of the directory if that is not a kustomization.
     /// The path is relative to the directory.
     pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
@@ -102,8 +110,10 @@ pub(crate) enum PlainDirectory {
 }
 
 /// Reasons why an object does not apply this repo's files to the base cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Exclusion {
+    /// This kustomization does not list its file, although it lists agents' objects beside it.
+    Omitted(Arc<Utf8Path>),
     /// Its source differs from the one in this setting.
     OtherSource(&'static str),
     /// It applies to another cluster, according to this field or setting.

@@ -36,9 +36,11 @@ pub(super) fn directories(
     objects: Vec<AgentObject>,
 ) -> Vec<AppliedDirectory> {
     let mut applied = Vec::new();
-    for AgentObject { origin, content } in
+    let mut omitted = Vec::new();
+    for AgentObject { origin, content, omitted_by } in
         objects.into_iter().filter(|object| !repo.builds.is_patch(&object.origin.file))
     {
+        let known = applied.len();
         match content {
             AgentObjectContent::Flux(objects) => {
                 let objects = objects.into_iter();
@@ -93,6 +95,21 @@ pub(super) fn directories(
             AgentObjectContent::Source(_)
             | AgentObjectContent::Cluster(_)
             | AgentObjectContent::Unreadable(_) => {}
+        }
+        omitted.extend(omitted_by.map(|kustomization| (known..applied.len(), kustomization)));
+    }
+    for (objects, kustomization) in omitted {
+        for index in objects {
+            let object = &applied[index];
+            // An object may be what applies the kustomization, after somebody applied its file.
+            let is_root = kustomization.starts_with(&object.directory)
+                || kustomization.parent().is_some_and(|directory| {
+                    repo.builds.made_of(&object.directory).contains(directory)
+                });
+            let is_read = || applied.iter().any(|it| it.reads_beside(object.place.file()));
+            if object.is_of_site() && !is_root && !is_read() {
+                applied[index].exclusion = Some(Exclusion::Omitted(kustomization.clone()));
+            }
         }
     }
     applied
@@ -318,7 +335,7 @@ fn by_argocd(
                     None => format!("Argo CD's {by}"),
                 },
                 place: place(&["path"]),
-                exclusion,
+                exclusion: exclusion.clone(),
                 components: components(&directory, kustomize.components, |_| {
                     place(&["kustomize", "components"])
                 }),

@@ -8,7 +8,16 @@ use crate::base::finding::{Code, Finding};
 /// source or to another cluster. A suspended object needs no warning.
 pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
     let here = shown(&applied.directory);
-    let (what, help) = match applied.exclusion? {
+    let (what, help) = match applied.exclusion.as_ref()? {
+        Exclusion::Omitted(kustomization) => {
+            let file = applied.place.file();
+            let message = format!(
+                "{kustomization} does not list {file}: {} does not apply {here}",
+                applied.by
+            );
+            let help = format!("list {file} in `resources` of {kustomization}, or delete the object");
+            return Some(Finding::new(Code::SetAside, message).at(applied.place.clone()).help(help));
+        }
         Exclusion::OtherSource(setting) => (
             format!("applies {here} of a source other than the one in `{setting}`"),
             format!(

@@ -46,7 +46,7 @@ pub(super) fn check(
         delivered.retain(DeliveredDirectory::applies_more_than_declared_hosts);
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
-        if applied.exclusion.is_some_and(|exclusion| exclusion != Exclusion::Suspended) {
+        if applied.exclusion.as_ref().is_some_and(|it| *it != Exclusion::Suspended) {
             let reaches_any =
                 !(hosts_by_root.is_empty() && overlays.is_empty() && reached.plain.is_empty());
             findings.extend(
