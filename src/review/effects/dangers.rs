@@ -1,6 +1,5 @@
 //! Dangers: changes that can cause an outage or a loss.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -319,28 +318,25 @@ fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
 
 /// Lists hosts that move to other clusters, from the side of the cluster that loses them.
 fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
-    let others: BTreeSet<&ClusterKey> = moved.iter().map(|moved| &moved.other).collect();
-    let mut harms = Vec::new();
-    for other in others {
-        let (mut in_use, mut free) = (Vec::new(), Vec::new());
-        for MovedHost { host, part, consumer, .. } in
-            moved.iter().filter(|moved| moved.other == *other && !moved.follows_machine)
-        {
-            match ConsumedHost::new(host, consumer, &part.node) {
-                Some(consumed) => in_use.push(consumed),
-                None => free.push(host.clone()),
-            }
-        }
-        let (cluster, other) = (cluster.clone(), other.clone());
-        if !in_use.is_empty() {
-            let (cluster, other) = (cluster.clone(), other.clone());
-            harms.push(Harm::ConsumedHostMoves { cluster, other, hosts: in_use });
-        }
-        if !free.is_empty() {
-            harms.push(Harm::HostMoves { cluster, other, hosts: free });
-        }
-    }
-    harms
+    let moved = moved.iter().filter(|moved| !moved.follows_machine);
+    let (in_use, free): (Vec<_>, Vec<_>) = moved.partition(|moved| moved.consumer.is_some());
+    let in_use = grouped(in_use.into_iter().filter_map(
+        |MovedHost { host, part, consumer, other, .. }| {
+            Some((other, ConsumedHost::new(host, consumer, &part.node)?))
+        },
+    ));
+    let free = grouped(free.into_iter().map(|moved| (&moved.other, moved.host.clone())));
+    let in_use = in_use.into_iter().map(|(other, hosts)| Harm::ConsumedHostMoves {
+        cluster: cluster.clone(),
+        other: other.clone(),
+        hosts,
+    });
+    let free = free.into_iter().map(|(other, hosts)| Harm::HostMoves {
+        cluster: cluster.clone(),
+        other: other.clone(),
+        hosts,
+    });
+    in_use.chain(free).collect()
 }
 
 fn endpoint_harm(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> {
