@@ -231,18 +231,12 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
 /// Returns facts about a host that hold for every cluster: its state and its claims. Each completes
 /// the sentence "the host …".
 pub fn facts(site: &Site, host: &Host, plan: &Plan) -> Vec<String> {
-    let mut facts = Vec::new();
-    facts.push(
-        match host.evidence {
-            Evidence::Applied { .. } => "is declared by a manifest of this repo",
-            Evidence::Live => "is observed in a snapshot; another owner creates it",
-            Evidence::Reached { .. } => {
-                "is rendered by a kustomization that no agent's object of the site applies"
-            }
-            Evidence::Loose => "has a manifest that no build renders, and no snapshot shows it",
-        }
-        .to_owned(),
-    );
+    let mut facts = vec![match host.evidence {
+        Evidence::Applied { .. } => "is declared by a manifest of this repo".to_owned(),
+        Evidence::Live => "is observed in a snapshot; another owner creates it".to_owned(),
+        Evidence::Reached { .. } => Refusal::NotApplied.to_string(),
+        Evidence::Loose => Refusal::NotRendered.to_string(),
+    }];
     facts.extend(host.applied_in_full_by.as_ref().map(|by| format!("is applied in full by {by}")));
     facts.extend(host.live.provisioning.as_ref().map(|state| format!("is in the state `{state}`")));
     facts.extend(
@@ -273,7 +267,7 @@ pub fn facts(site: &Site, host: &Host, plan: &Plan) -> Vec<String> {
     facts.extend(has_machines.then(|| machines::fact(host)).flatten());
     if let Some(release) = plan.released.get(&host.key) {
         let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
-        facts.push(format!("is being released by {by}, and not yet seen free in the snapshot"));
+        facts.push(Refusal::GivenBack(by).to_string());
     }
     facts
 }
