@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ignore::gitignore::Gitignore;
 
 use super::applied::AppliedDirectory;
-use super::paths::{IGNORE_FILE, ignore_matcher};
+use super::paths::{IGNORE_FILE, SourcePatterns};
 use super::repo::{DeliveryRepo, shown};
 use super::{Component, DeliveryWiring, ReachedContent, includes};
 use crate::base::api::flux::FluxSource;
@@ -230,7 +229,7 @@ struct IgnorePatterns {
     /// Directory in the source.
     domain: Utf8PathBuf,
     place: Place,
-    matcher: Gitignore,
+    patterns: SourcePatterns,
 }
 
 /// The fields and files that exclude files of a source.
@@ -294,7 +293,7 @@ impl<'a> SourceRules<'a> {
         }
         let mut verdicts = self.patterns.iter().filter_map(|patterns| {
             let file = file.strip_prefix(&patterns.domain).ok()?;
-            Some((patterns, verdict(&patterns.matcher, file)?))
+            Some((patterns, patterns.patterns.excludes(file)?))
         });
         let (patterns, is_excluded) = verdicts.next()?;
         is_excluded.then(|| {
@@ -306,48 +305,27 @@ impl<'a> SourceRules<'a> {
 
 impl IgnorePatterns {
     fn new(text: String, domain: &Utf8Path, place: Place) -> Self {
-        let matcher = ignore_matcher(&text);
-        Self { text, domain: domain.to_owned(), place, matcher }
+        let patterns = SourcePatterns::new(&text);
+        Self { text, domain: domain.to_owned(), place, patterns }
     }
 
     /// Returns the lines at their end that keep what Flux needs, and little else.
     fn kept(&self, needed: &[NeededPath]) -> String {
-        let (mut lines, mut all) = (Vec::new(), self.matcher.clone());
-        let mut add = |line: String, all: &mut Gitignore| {
-            lines.push(line);
-            *all = ignore_matcher(&format!("{}\n{}", self.text, lines.join("\n")));
-        };
+        let mut lines: Vec<String> = Vec::new();
         for (directory, file) in needed {
             let Some((directory, file)) =
                 directory.strip_prefix(&self.domain).ok().zip(file.strip_prefix(&self.domain).ok())
             else {
                 continue;
             };
-            let mut above: Vec<&Utf8Path> = directory.ancestors().collect();
-            above.pop();
-            for path in above.into_iter().rev() {
-                // git's rule: a file in an excluded directory cannot be kept, so each directory
-                // above is kept and its other entries are excluded again.
-                if verdict(&all, path) == Some(true) {
-                    add(format!("!/{path}"), &mut all);
-                    if path != directory {
-                        add(format!("/{path}/*"), &mut all);
-                    }
-                }
-            }
-            if verdict(&all, file) == Some(true) {
-                let line = Utf8Path::new("!/").join(directory).join("**");
-                add(line.into_string(), &mut all);
+            let all = SourcePatterns::new(&format!("{}\n{}", self.text, lines.join("\n")));
+            if all.excludes(file) == Some(true) {
+                let kept = if directory.as_str().is_empty() { file } else { directory };
+                lines.push(format!("!/{kept}"));
             }
         }
         lines.join("\n")
     }
-}
-
-/// Returns whether patterns exclude a path; `None` if no pattern matches.
-fn verdict(matcher: &Gitignore, path: &Utf8Path) -> Option<bool> {
-    let found = matcher.matched_path_or_any_parents(path, false);
-    (!found.is_none()).then(|| found.is_ignore())
 }
 
 #[cfg(test)]
@@ -365,7 +343,7 @@ mod tests {
                 Place::File(Arc::from(Utf8Path::new("x"))),
             );
             let lines = format!("{text}\n{}", patterns.kept(&needed));
-            let has = |file: &Utf8Path| verdict(&ignore_matcher(&lines), file) != Some(true);
+            let has = |file: &Utf8Path| SourcePatterns::new(&lines).excludes(file) != Some(true);
             for (_, file) in &needed {
                 assert!(has(file), "{file}: {lines}");
             }
@@ -373,7 +351,7 @@ mod tests {
             for file in others.map(Utf8Path::new) {
                 assert_eq!(
                     has(file),
-                    verdict(&patterns.matcher, file) != Some(true),
+                    patterns.patterns.excludes(file) != Some(true),
                     "{file}: {lines}"
                 );
             }

@@ -1,35 +1,121 @@
 //! Paths and globs of agents' sources.
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
-use globset::{GlobBuilder, GlobMatcher};
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use crate::base::api::gitops::{DirectorySource, GitDirectory};
 
 /// File that excludes paths of a repo from Flux's sources.
 pub(super) const IGNORE_FILE: &str = ".sourceignore";
 
-/// Compiles the patterns of an [`IGNORE_FILE`].
-pub(super) fn ignore_matcher(patterns: &str) -> Gitignore {
-    let mut builder = GitignoreBuilder::new("");
-    for line in patterns.lines() {
-        // An invalid line excludes nothing.
-        let _ = builder.add_line(None, line);
-    }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
+/// The patterns of an [`IGNORE_FILE`], as Flux reads them.
+#[derive(Default)]
+pub(super) struct SourcePatterns(Vec<SourcePattern>);
+
+/// A pattern. Other than in git, what is in an excluded directory can be kept, and `**` at the end
+/// matches nothing by itself.
+struct SourcePattern {
+    keeps: bool,
+    /// Set if it matches no file, but files below a directory.
+    is_of_directories: bool,
+    /// Set if it has one name, which matches at any depth.
+    is_name: bool,
+    names: Vec<SourceNamePattern>,
 }
 
-/// Returns the directories that globs match like Go's `path.Match`: as they are written, without
-/// alternatives, `**` or a negation by `!`.
+/// The part of a pattern between slashes.
+enum SourceNamePattern {
+    Empty,
+    AnyDirectories,
+    Glob(GlobMatcher),
+    /// It matches nothing.
+    Invalid,
+}
+
+impl SourcePatterns {
+    /// Compiles patterns.
+    pub(super) fn new(text: &str) -> Self {
+        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+        Self(lines.map(SourcePattern::new).collect())
+    }
+
+    /// Returns whether they exclude a file; `None` if none matches. The last one that matches decides.
+    pub(super) fn excludes(&self, file: &Utf8Path) -> Option<bool> {
+        let path: Vec<&str> = file.components().map(|part| part.as_str()).collect();
+        let pattern = self.0.iter().rev().find(|pattern| pattern.matches(&path))?;
+        Some(!pattern.keeps)
+    }
+}
+
+impl SourcePattern {
+    fn new(line: &str) -> Self {
+        let (keeps, text) = match line.strip_prefix('!') {
+            Some(text) => (true, text),
+            None => (false, line),
+        };
+        let text = if text.ends_with("\\ ") { text } else { text.trim_end_matches(' ') };
+        let (is_of_directories, text) = match text.strip_suffix('/') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let is_name = !text.contains('/');
+        let name = |name: &str| match name {
+            "" => SourceNamePattern::Empty,
+            "**" if !is_name => SourceNamePattern::AnyDirectories,
+            _ if name.contains("**") && !is_name => SourceNamePattern::Invalid,
+            _ => Glob::new(&go_glob(name)).map_or(SourceNamePattern::Invalid, |glob| {
+                SourceNamePattern::Glob(glob.compile_matcher())
+            }),
+        };
+        Self { keeps, is_of_directories, is_name, names: text.split('/').map(name).collect() }
+    }
+
+    fn matches(&self, path: &[&str]) -> bool {
+        if let ([SourceNamePattern::Glob(glob)], true) = (&self.names[..], self.is_name) {
+            let at = path.iter().position(|name| glob.is_match(name));
+            return at.is_some_and(|at| !self.is_of_directories || at + 1 < path.len());
+        }
+        let (mut rest, mut matched, mut is_any) = (path, false, false);
+        for (index, name) in self.names.iter().enumerate() {
+            let glob = match name {
+                SourceNamePattern::Empty => {
+                    is_any = false;
+                    continue;
+                }
+                SourceNamePattern::AnyDirectories if index + 1 == self.names.len() => break,
+                SourceNamePattern::AnyDirectories => {
+                    is_any = true;
+                    continue;
+                }
+                SourceNamePattern::Glob(glob) => glob,
+                SourceNamePattern::Invalid => return false,
+            };
+            let at = rest.iter().position(|name| glob.is_match(name));
+            let at = at.filter(|at| is_any || *at == 0);
+            if rest.is_empty() || at.is_none() && !is_any {
+                return false;
+            }
+            is_any = false;
+            matched = at.is_some();
+            rest = at.map_or(&[], |at| &rest[at + 1..]);
+        }
+        matched && !(self.is_of_directories && rest.is_empty())
+    }
+}
+
+/// Returns a glob that matches as in Go: as it is written, without alternatives, `**` or a negation by
+/// `!`.
+fn go_glob(glob: &str) -> String {
+    // `!` is a character of the set, but hardly one of a directory's name.
+    let glob = glob.replace("**", "*").replace("[!", "[");
+    glob.replace('{', "\\{").replace('}', "\\}")
+}
+
+/// Returns the directories that globs match like Go's `path.Match`.
 pub(super) fn matching_directories<'d>(
     directories: &'d [Utf8PathBuf],
     globs: &[GitDirectory],
 ) -> Vec<&'d Utf8PathBuf> {
-    let go_glob = |glob: &str| {
-        // `!` is a character of the set, but hardly one of a directory's name.
-        let glob = glob.replace("**", "*").replace("[!", "[");
-        glob.replace('{', "\\{").replace('}', "\\}")
-    };
     let matches = path_matcher(globs, false, go_glob);
     directories.iter().filter(|directory| matches(directory)).collect()
 }
@@ -169,6 +255,39 @@ mod tests {
             let directories = [directory.into()];
             let matching = matching_directories(&directories, &globs);
             assert_eq!(!matching.is_empty(), matches, "{glob} {directory}");
+        }
+    }
+
+    /// The results are those of fluxcd/pkg/sourceignore.
+    #[test]
+    fn patterns_of_a_source_exclude_what_flux_excludes() {
+        for (patterns, excluded) in [
+            ("hosts.yaml", true),
+            ("hosts.yaml\n!/**", true),
+            ("hosts.yaml\n!*", false),
+            ("*\n!/metal", false),
+            ("*\n!metal/", false),
+            ("metal/*/**", true),
+            ("/metal/**/", true),
+            ("metal//hosts.yaml", true),
+            ("/**\n!/clusters/**", false),
+            ("/metal/*\n!/metal", false),
+            ("/metal/*.yaml\n!/metal/", false),
+            ("/metal/", true),
+            ("hosts.yaml/", false),
+            ("**/hosts.yaml", true),
+            ("/metal/**/hosts.yaml", true),
+            ("/metal/**/other/hosts.yaml", false),
+            ("/m**/hosts.yaml", false),
+            ("m**", true),
+            ("[!m]etal", true),
+            ("{metal,x}", false),
+            ("# metal", false),
+            ("metal  ", true),
+            ("/hosts.yaml", false),
+        ] {
+            let found = SourcePatterns::new(patterns).excludes("metal/hosts.yaml".into());
+            assert_eq!(found == Some(true), excluded, "{patterns:?}");
         }
     }
 

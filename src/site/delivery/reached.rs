@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::applied::{AppliedDirectory, PlainDirectory};
-use super::paths::{IGNORE_FILE, ignore_matcher, source_contains};
+use super::paths::{IGNORE_FILE, SourcePatterns, source_contains};
 use super::repo::DeliveryRepo;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Origin, Place};
@@ -116,13 +116,11 @@ impl<'a> ReachedContent<'a> {
                     tops.extend(directories.filter(|top| is_detected(top, &has_kustomization)));
                     // Flux's autodetection takes every YAML file that its source has.
                     let ignored = repo.files.text(IGNORE_FILE.into()).unwrap_or_default();
-                    let ignored = ignore_matcher(&ignored);
+                    let ignored = SourcePatterns::new(&ignored);
                     let is_plain = |(_, origin): &&(HostKey, Origin)| {
                         origin.file.extension() != Some("json")
                             && !tops.iter().any(|top| origin.file.starts_with(top))
-                            && !ignored
-                                .matched_path_or_any_parents(&*origin.file, false)
-                                .is_ignore()
+                            && ignored.excludes(&origin.file) != Some(true)
                     };
                     reached.plain.extend(documents.iter().filter(below).filter(is_plain));
                 }
