@@ -484,3 +484,42 @@ fn names_and_references_that_the_webhook_refuses_are_told() {
         assert!(told.contains(says.unwrap_or_default()), "{told}");
     }
 }
+
+#[test]
+fn a_manifest_that_changes_what_the_webhook_keeps_is_told() {
+    let (mac, bmc) = ("00:00:5e:00:53:01", "redfish://203.0.113.1/x");
+    let available = "operationalStatus: OK, provisioning: {state: available}";
+    for (live_mac, live_bmc, status, is_told) in [
+        (mac, bmc, available, false),
+        ("00:00:5E:00:53:01", bmc, available, false),
+        ("00:00:5e:00:53:02", bmc, available, true),
+        (mac, "redfish://203.0.113.2/x", available, true),
+        (
+            mac,
+            "redfish://203.0.113.2/x",
+            "operationalStatus: detached, provisioning: {state: available}",
+            false,
+        ),
+        (
+            mac,
+            "redfish://203.0.113.2/x",
+            "operationalStatus: OK, provisioning: {state: registering}",
+            false,
+        ),
+        (
+            "00:00:5e:00:53:02",
+            bmc,
+            "operationalStatus: detached, provisioning: {state: available}",
+            true,
+        ),
+    ] {
+        let repo = repo_of(&[declared("n1", mac, bmc)]);
+        let live = declared("n1", live_mac, live_bmc)
+            .replace("\nspec:", "\n  uid: 11111111-0000-0000-0000-000000000001\nspec:");
+        repo.write("live.yaml", &format!("{live}status: {{{status}}}\n"));
+        let told = run(&mut repo.sipgen(&["validate"])).stdout;
+        let says =
+            "SIP0353]: host metal/n1 has another boot MAC or BMC address than the live object";
+        assert_eq!(told.contains(says), is_told, "{live_mac} {live_bmc} {status}: {told}");
+    }
+}

@@ -237,6 +237,7 @@ pub(crate) fn available_host<'a>(
         },
         hardware: HardwareIdentity::default(),
         has_invalid_online: false,
+        refused_change: None,
         same_machine: None,
         machine: MachineProperties::unknown(),
     }

@@ -55,6 +55,8 @@ pub struct Host {
     pub bmc: Option<BmcDetails>,
     /// Set if its manifest has no boolean in `spec.online`, and no snapshot shows it.
     pub has_invalid_online: bool,
+    /// Field of its manifest that differs from the live object, if Metal3 refuses the change.
+    pub refused_change: Option<&'static [&'static str]>,
     /// Annotation that reserves it.
     pub reserved_by: Option<&'static str>,
     /// Its reservations, each for some tenants.

@@ -148,6 +148,9 @@ impl HostDescriptions {
                     .or_else(|| live.rendered_by.clone())
             }),
             bmc: None,
+            refused_change: manifest.zip(live).and_then(|(manifest, live)| {
+                registration::refused_change(&manifest.host, &live.host)
+            }),
             has_invalid_online: !live_state.is_object
                 && spec.is_some_and(|spec| registration::is_invalid_online(spec.online.as_ref())),
             reserved_by: UNHEALTHY

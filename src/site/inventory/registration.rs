@@ -4,7 +4,7 @@ use yaml_serde::Value;
 
 use super::host::Host;
 use crate::base::api::bmc::{BmcAddress, InvalidBmcAddress};
-use crate::base::api::host::{self, BareMetalHostSpec};
+use crate::base::api::host::{self, BareMetalHost, BareMetalHostSpec};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{HostKey, is_label};
 use crate::base::finding::{Code, Finding, Place};
@@ -89,6 +89,13 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
                    and an agent may apply nothing of that build",
             place: &|host| host.has_invalid_online.then(|| host.origin.at(["spec", "online"])),
         },
+        HostMistake {
+            code: Code::RefusedHost,
+            what: "another boot MAC or BMC address than the live object",
+            help: "restore it, or take a new snapshot: Metal3 refuses another boot MAC address, and another BMC address \
+                   unless the host is detached. Until then an agent may apply nothing of that build",
+            place: &|host| host.refused_change.map(|field| host.origin.at(field.iter().copied())),
+        },
     ];
     findings.extend(mistakes.iter().filter_map(|mistake| mistake.finding(hosts)));
     findings
@@ -127,6 +134,31 @@ pub(super) fn is_in_other_namespace(key: &HostKey, spec: &BareMetalHostSpec) -> 
             && namespace != key.namespace.as_str()
             && !namespace.contains(VARIABLE)
     })
+}
+
+/// Returns the field of a manifest that Metal3's webhook refuses to change in the live object.
+pub(super) fn refused_change(
+    manifest: &BareMetalHost,
+    live: &BareMetalHost,
+) -> Option<&'static [&'static str]> {
+    let is_other = |field: fn(&BareMetalHostSpec) -> Option<&str>| {
+        let [declared, known] = [manifest, live].map(|host| field(host.spec.as_ref()?));
+        let known = known.filter(|known| !known.is_empty());
+        known.zip(declared).is_some_and(|(known, declared)| {
+            !declared.contains(VARIABLE) && !known.eq_ignore_ascii_case(declared)
+        })
+    };
+    let status = live.status.as_ref();
+    let may_move = status.is_none_or(|status| {
+        let state = status.provisioning.as_ref().and_then(|it| it.state.as_deref());
+        status.operational_status.as_deref() == Some("detached")
+            || state.is_none_or(|state| state.is_empty() || state == "registering")
+    });
+    if is_other(|spec| spec.boot_mac_address.as_deref()) {
+        return Some(&BOOT_MAC);
+    }
+    let is_moved = !may_move && is_other(|spec| Some(spec.bmc.as_ref()?.address.as_str()));
+    is_moved.then_some(&BMC_ADDRESS)
 }
 
 /// Parses the BMC address of a host, unless it is absent or a variable decides it.
