@@ -477,6 +477,7 @@ fn names_and_references_that_the_webhook_refuses_are_told() {
         (named("4c4c4544-0044-4a10-8052-b4c04f36573"), None),
         (elsewhere("other"), Some("has network data in another namespace")),
         (elsewhere("metal"), None),
+        (good.replace(", credentialsName: x", ""), Some("has no credentialsName for the BMC")),
     ] {
         let repo = repo_of(&[host]);
         let told = run(&mut repo.sipgen(&["validate"])).stdout;

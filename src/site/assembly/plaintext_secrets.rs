@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::Value;
@@ -208,7 +208,7 @@ fn has_plain_value(secret: &SecretManifest, is_resource_set: bool) -> bool {
 
 /// Finds literals and files of Secret generators in kustomizations, and patches of Secrets in their
 /// text.
-fn generator_secrets(repo: &Files, builds: &Builds) -> Vec<PlainSecret> {
+fn generator_secrets(repo: &Files, builds: &Builds, output: &Utf8Path) -> Vec<PlainSecret> {
     // Files that git ignores reach no clone.
     let in_git = OnceCell::new();
     let is_in_git = |file: &Utf8PathBuf| {
@@ -219,7 +219,7 @@ fn generator_secrets(repo: &Files, builds: &Builds) -> Vec<PlainSecret> {
     let plain = secret_generators.filter(|generated| {
         let generator = generated.generator;
         let has = |path: &str, is_plain: &dyn Fn(&str) -> bool| {
-            let file = generated.path(path);
+            let file = generated.path(path).filter(|file| !file.starts_with(output));
             file.is_some_and(|file| {
                 repo.text(&file).is_some_and(|text| is_plain(&text)) && is_in_git(&file)
             })
@@ -406,7 +406,10 @@ pub(super) fn findings(
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let is_input =
         |PlainSecret { origin, .. }: &PlainSecret| inputs.contains(origin) || is_source(origin);
-    let secrets = generator_secrets(repo, builds).into_iter().chain(documents).filter(is_input);
+    let secrets = generator_secrets(repo, builds, &settings.output)
+        .into_iter()
+        .chain(documents)
+        .filter(is_input);
     let by_file = grouped(secrets.map(|secret| (secret.origin.file.clone(), secret)));
     let report = |secrets: Vec<PlainSecret>| {
         let is_used =

@@ -91,6 +91,17 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
         },
         HostMistake {
             code: Code::RefusedHost,
+            what: "no credentialsName for the BMC",
+            help: "name the Secret with `username` and `password` in `spec.bmc.credentialsName`; until then Metal3 does not \
+                   register the host",
+            place: &|host| {
+                let bmc = host.bmc.as_ref().filter(|_| !host.live.is_object)?;
+                let is_missing = !bmc.address.is_empty() && bmc.credentials_name.is_empty();
+                is_missing.then(|| host.origin.at(["spec", "bmc"]))
+            },
+        },
+        HostMistake {
+            code: Code::RefusedHost,
             what: "another boot MAC or BMC address than the live object",
             help: "restore it, or take a new snapshot: Metal3 refuses another boot MAC address, and another BMC address \
                    unless the host is detached. Until then an agent may apply nothing of that build",
