@@ -526,3 +526,95 @@ fn hosts_of_a_chart_that_an_object_installs_are_applied_in_full() {
         assert_eq!(hosts(&repo), ["Worker metal/h1"]);
     }
 }
+
+// Other objects
+
+/// Asserts that a file beside listed ones is reported, unless an agent or a build applies it.
+#[track_caller]
+fn assert_omitted(repo: &Repo, file: &str, code: &str, what: &str) {
+    let (directory, name) = file.rsplit_once('/').unwrap();
+    let kustomization = format!("{directory}/kustomization.yaml");
+    let listed = repo.read(&kustomization);
+    let warned = said(repo);
+    assert_says(
+        &warned,
+        &[
+            &format!("warning[{code}]: {kustomization} does not list {file}: {what}"),
+            &format!("--> {file}:"),
+        ],
+    );
+
+    let says_nothing = |repo: &Repo| {
+        let said = said(repo);
+        assert!(!said.contains("does not list"), "{said}");
+    };
+    repo.write(&kustomization, &listed.replace("resources: [", &format!("resources: [{name}, ")));
+    says_nothing(repo);
+    repo.write(&kustomization, &listed);
+    let text = repo.read(file);
+    repo.remove(file);
+    // Objects that no kustomization concerns may be applied by hand.
+    repo.write(&format!("by-hand/{name}"), &text);
+    says_nothing(repo);
+    repo.remove(&format!("by-hand/{name}"));
+    repo.write(&format!("{directory}/below/{name}"), &text);
+    assert!(said(repo).contains("does not list"));
+    apply(repo, "below", &format!("./{directory}/below"));
+    says_nothing(repo);
+}
+
+#[test]
+fn network_data_that_the_kustomization_of_its_host_omits_is_reported() {
+    let repo = Repo::of_hosts(1);
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: nd, namespace: metal}\n\
+                  stringData: {networkData: '{\"networks\":[{\"id\":\"oam\",\"type\":\"ipv4\",\"ip_address\":\"10.0.0.5\"}]}'}\n";
+    repo.write("metal/hosts.yaml", &(host("a", "") + "  networkData: {name: nd}\n"));
+    repo.write("metal/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.write("metal/nd.yaml", secret);
+    repo.want(EDGE, 1);
+    assert_omitted(
+        &repo,
+        "metal/nd.yaml",
+        "SIP0341",
+        "host metal/a names network data that no agent applies",
+    );
+    // A live copy proves that something applies it.
+    repo.remove("metal/below/nd.yaml");
+    repo.write("metal/snapshot.yaml", &secret.replace("{name: nd", "{uid: u, name: nd"));
+    let said = said(&repo);
+    assert!(!said.contains("does not list"), "{said}");
+}
+
+#[test]
+fn an_object_of_a_cluster_that_the_kustomization_beside_it_omits_is_reported() {
+    for omitted in ["workers.yaml", "md.yaml", "cluster.yaml", "cp.yaml"] {
+        let repo = Repo::of_hosts(3);
+        repo.write("inventory/kustomization.yaml", "namespace: ta\nresources: [hosts.yaml]\n");
+        repo.write("sipgen.yaml", "requests: {clusterAPI: {clusters: all}}\n");
+        let template = |name: &str| {
+            format!(
+                "{{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: Metal3MachineTemplate, metadata: {{name: {name}, namespace: ta}}, \
+                 spec: {{template: {{spec: {{}}}}}}}}\n"
+            )
+        };
+        let files = [
+            ("cluster.yaml", "{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: c0, namespace: ta}, spec: {controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: c0-cp}}}\n".to_owned()),
+            ("cp.yaml", "{apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlane, metadata: {name: c0-cp, namespace: ta}, spec: {replicas: 1, version: v1.34.2, machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3MachineTemplate, name: c0-cp}}}, rollout: {strategy: {rollingUpdate: {maxSurge: 0}}}}}\n---\n".to_owned() + &template("c0-cp")),
+            ("workers.yaml", "{apiVersion: cluster.x-k8s.io/v1beta2, kind: MachineDeployment, metadata: {name: c0-md, namespace: ta}, spec: {clusterName: c0, replicas: 1, template: {spec: {clusterName: c0, version: v1.34.2, bootstrap: {dataSecretName: x}, infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3MachineTemplate, name: c0-md}}}}}\n".to_owned()),
+            ("md.yaml", template("c0-md")),
+        ];
+        for (name, text) in &files {
+            repo.write(&format!("c0/{name}"), text);
+        }
+        let listed: Vec<&str> =
+            files.iter().map(|(name, _)| *name).filter(|it| *it != omitted).collect();
+        repo.write("c0/kustomization.yaml", &format!("resources: [{}]\n", listed.join(", ")));
+        let what = match omitted {
+            "workers.yaml" => "object MachineDeployment `ta/c0-md` is not applied",
+            "md.yaml" => "object Metal3MachineTemplate `ta/c0-md` is not applied",
+            "cluster.yaml" => "object Cluster `ta/c0` is not applied",
+            _ => "2 objects, ",
+        };
+        assert_omitted(&repo, &format!("c0/{omitted}"), "SIP0909", what);
+    }
+}

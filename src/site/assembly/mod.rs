@@ -6,6 +6,7 @@
 //!   `listing` finds, `interpret` reads one document as a `read_object`, and `names` applies names.
 //! * `host_origin`: which build renders a host; `requests`: checked requests.
 //! * `delivered`: objects as builds change them; `evidence`: proof that labels of a host arrive.
+//! * `omitted`: objects that a kustomization omits.
 //! * `operators_templates`: HAProxy templates of the SIP operator.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `agent_builds`: changes of agents' objects to builds; `substitution`: values of Flux's variables.
@@ -39,6 +40,7 @@ mod misplaced;
 mod mistaken_templates;
 mod names;
 mod objects;
+mod omitted;
 mod operators_templates;
 mod plaintext_secrets;
 mod rack_label;

@@ -12,6 +12,7 @@ use super::inputs::{self, BuiltSources, InputSelection};
 use super::interpret::interpret_rendered;
 use super::left_out::LeftOutHost;
 use super::names::{BuildNames, ServiceWithPorts, namespaces};
+use super::omitted::AppliedFiles;
 use super::operators_templates;
 use super::plaintext_secrets;
 use super::read_object::{
@@ -159,8 +160,10 @@ pub(super) fn named(
     let software = name_software(all.software, &mut names);
     let cluster_parts = name_cluster_parts(all.cluster_parts, &names);
     let (cluster_parts, findings) = duplicates::joined_parts(cluster_parts, &builds, settings);
+    let applied_files = AppliedFiles { builds: &builds, agents: &agents, settings };
     if has_cluster_api {
         names.findings.extend(findings);
+        names.findings.extend(applied_files.cluster_parts(&cluster_api_clusters, &cluster_parts));
     }
     let mut networks = Networks::default();
     let mut hosts = rayon::in_place_scope(|scope| {
@@ -181,6 +184,7 @@ pub(super) fn named(
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
     networks.extend(network_files::generated(repo, &builds, &hosts, &namespace));
     networks.join_hosts(repo, &files, &hosts, &mut findings);
+    findings.extend(applied_files.network_data(&networks, &hosts));
     networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,

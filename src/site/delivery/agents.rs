@@ -92,6 +92,11 @@ impl Agents {
         Self { applied, context, unreadable }
     }
 
+    /// Returns whether an agent applies a file without a build.
+    pub(crate) fn apply_plainly(&self, builds: &Builds, file: &Utf8Path) -> bool {
+        self.applied.iter().any(|applied| applied.applies_plainly(builds, file))
+    }
+
     /// Returns what the objects reach, in their order. `documents` are all documents of hosts.
     pub(crate) fn reached<'a>(
         &'a self,

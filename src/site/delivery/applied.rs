@@ -10,6 +10,7 @@ use super::paths::source_contains;
 use crate::base::api::gitops::{DirectorySource, GitopsAgent};
 use crate::base::api::names::HostKey;
 use crate::base::finding::Place;
+use crate::input::kustomize::Builds;
 use crate::site::inventory::apply_options::ApplyOption;
 
 /// A directory that an agent applies.
@@ -60,10 +61,15 @@ impl AppliedDirectory {
         self.is_of_site() && !matches!(self.plain, PlainDirectory::Rendered(_))
     }
 
-    /// Returns whether the agent reads a file beside a kustomization.
-    pub(super) fn reads_beside(&self, file: &Utf8Path) -> bool {
-        let in_source = || Some(self.above.join(file.strip_prefix(&self.directory).ok()?));
-        self.explicit.is_some() && in_source().is_some_and(|file| self.takes(&file))
+    /// Returns whether the agent applies a file without a build.
+    pub(super) fn applies_plainly(&self, builds: &Builds, file: &Utf8Path) -> bool {
+        let Ok(path) = file.strip_prefix(&self.directory) else { return false };
+        let mut inner = path.ancestors().skip(1).map(|above| self.directory.join(above));
+        let mut is_built = || match self.plain {
+            PlainDirectory::Autodetect => inner.any(|it| builds.has_kustomization(&it)),
+            PlainDirectory::Files(_) | PlainDirectory::Rendered(_) => self.is_build(builds),
+        };
+        self.has_plain_files() && self.takes(&self.above.join(path)) && !is_built()
     }
 
     /// Returns whether the agent applies a file of the directory if that is not a kustomization.

@@ -106,7 +106,8 @@ pub(super) fn directories(
                 || kustomization.parent().is_some_and(|directory| {
                     repo.builds.made_of(&object.directory).contains(directory)
                 });
-            let is_read = || applied.iter().any(|it| it.reads_beside(object.place.file()));
+            let is_read =
+                || applied.iter().any(|it| it.applies_plainly(repo.builds, object.place.file()));
             if object.is_of_site() && !is_root && !is_read() {
                 applied[index].exclusion = Some(Exclusion::Omitted(kustomization.clone()));
             }

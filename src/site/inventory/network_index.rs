@@ -140,6 +140,24 @@ impl Networks {
         unnamed
     }
 
+    /// Returns the rendered hosts whose Secret no build renders, with its position.
+    pub(crate) fn unrendered<'a>(
+        &'a self,
+        hosts: &'a [HostDocument],
+    ) -> Vec<(&'a HostDocument, &'a Origin)> {
+        let is_loose = |held: &LocatedNetworkData| !held.is_declared && !held.is_live;
+        if !self.held.values().flatten().any(is_loose) {
+            return Vec::new();
+        }
+        let secret = |host: &'a HostDocument| {
+            let names = host.network_secrets();
+            let all = names.iter().find_map(|name| self.held.get(&self.key_of(name)?))?;
+            let held = all.first().filter(|_| all.iter().all(is_loose))?;
+            Some((host, &held.field.origin))
+        };
+        hosts.iter().filter(|host| !host.roots.is_empty()).filter_map(secret).collect()
+    }
+
     /// Returns the key under which a named Secret is held: its own, or that of its generator
     /// without the hash.
     fn key_of(&self, name: &SecretKey) -> Option<SecretKey> {

@@ -174,7 +174,7 @@ impl ClusterParts {
     }
 
     /// Returns all objects with their namespaces and names.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&Namespace, &str, &PartDocument)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Namespace, &str, &PartDocument)> {
         let objects = self.objects.iter();
         objects.map(|(key, document)| (&key.namespace, key.name.as_str(), document))
     }

@@ -1,0 +1,117 @@
+//! Objects that a kustomization omits, although it lists others beside them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::concern::is_example;
+use crate::base::api::host::live_field;
+use crate::base::finding::{Code, Finding, Origin};
+use crate::base::grouping::grouped;
+use crate::base::text::{counted, subject_with_first};
+use crate::input::kustomize::Builds;
+use crate::input::settings::{Settings, sources};
+use crate::site::delivery::Agents;
+use crate::site::inventory::host_document::HostDocument;
+use crate::site::inventory::network_index::Networks;
+use crate::site::request::cluster_parts::ClusterParts;
+use crate::site::request::{ClusterDocument, Spec};
+
+/// Maximum number of objects that a finding names.
+const SHOWN: usize = 5;
+
+/// The facts that decide whether a file is applied.
+pub(super) struct AppliedFiles<'a> {
+    pub(super) builds: &'a Builds,
+    pub(super) agents: &'a Agents,
+    pub(super) settings: &'a Settings,
+}
+
+/// An object with the words for it.
+type NamedOrigin<'o> = (&'o Origin, String);
+
+impl AppliedFiles<'_> {
+    /// Reports Secrets with network data of rendered hosts.
+    pub(super) fn network_data(&self, networks: &Networks, hosts: &[HostDocument]) -> Vec<Finding> {
+        let unrendered = networks.unrendered(hosts);
+        let listed = unrendered.iter().map(|(host, _)| &host.origin);
+        let objects =
+            unrendered.iter().map(|(host, secret)| (*secret, format!("host {}", host.key)));
+        let what = |objects: &[NamedOrigin<'_>]| {
+            let subject = match objects {
+                [(_, host)] => format!("{host} names"),
+                _ => format!("{} name", counted(objects.len(), "host")),
+            };
+            format!("{subject} network data that no agent applies")
+        };
+        self.omitted(listed, objects, Code::MissingNetworkData, what)
+    }
+
+    /// Reports objects of Clusters.
+    pub(super) fn cluster_parts(
+        &self,
+        clusters: &[(ClusterDocument, Spec)],
+        parts: &ClusterParts,
+    ) -> Vec<Finding> {
+        let clusters = clusters.iter().map(|(cluster, _)| {
+            let ClusterDocument { kind, key, origin, metadata, .. } = cluster;
+            (origin, metadata, format!("{kind} `{key}`"))
+        });
+        let parts = parts.all().map(|(namespace, name, part)| {
+            (&part.origin, &part.metadata, format!("{} `{namespace}/{name}`", part.kind))
+        });
+        let objects: Vec<_> = clusters.chain(parts).collect();
+        let listed = objects.iter().map(|(origin, ..)| *origin);
+        let manifests = objects.iter().filter(|(_, metadata, _)| live_field(metadata).is_none());
+        let manifests = manifests.map(|(origin, _, name)| (*origin, name.clone()));
+        let what = |objects: &[NamedOrigin<'_>]| {
+            let first = objects.first().map(|(_, name)| name.as_str()).unwrap_or_default();
+            format!("{} not applied", subject_with_first(objects.len(), "object", first))
+        };
+        self.omitted(listed, manifests, Code::RequestPartUnowned, what)
+    }
+
+    /// Reports objects in files that kustomizations omit, beside those that are listed.
+    fn omitted<'o>(
+        &self,
+        listed: impl Iterator<Item = &'o Origin>,
+        objects: impl Iterator<Item = NamedOrigin<'o>>,
+        code: Code,
+        what: impl Fn(&[NamedOrigin<'o>]) -> String,
+    ) -> Vec<Finding> {
+        let is_built = |origin: &Origin| !self.builds.reach_of(origin).is_empty();
+        let listed = listed.filter(|origin| is_built(origin));
+        let listed: BTreeSet<&Utf8Path> =
+            listed.filter_map(|origin| origin.file.parent()).collect();
+        let is_loose = |(origin, _): &NamedOrigin<'_>| {
+            let file = &origin.file;
+            !origin.is_rendered()
+                && self.builds.reach(file).is_empty()
+                && !self.builds.is_patch(file)
+                && !is_example(file)
+        };
+        let by_file = objects.filter(is_loose).filter_map(|object| {
+            let file = &object.0.file;
+            let kustomization = self.builds.forgetful(file, &listed)?;
+            Some(((kustomization, file.clone()), object))
+        });
+        let by_file: BTreeMap<(Arc<Utf8Path>, Arc<Utf8Path>), Vec<NamedOrigin<'o>>> =
+            grouped(by_file);
+        let report =
+            |((kustomization, file), objects): ((_, Arc<Utf8Path>), Vec<NamedOrigin<'o>>)| {
+                if self.agents.apply_plainly(self.builds, &file) {
+                    return None;
+                }
+                let (first, _) = objects.first()?;
+                let message = format!("{kustomization} does not list {file}: {}", what(&objects));
+                let others = objects.iter().skip(1).take(SHOWN);
+                let others = others.map(|(origin, name)| (origin.name(), name.clone()));
+                Some(Finding::new(code, message).at(first.name()).see_each(others).help(format!(
+                    "list it in `resources` of {kustomization}; {}",
+                    sources::leave_out(self.settings, &[&file])
+                )))
+            };
+        by_file.into_iter().filter_map(report).collect()
+    }
+}
