@@ -26,6 +26,12 @@ pub const CLUSTER_API_GROUP: &str = "ipam.cluster.x-k8s.io";
 pub const POOL: &str = "IPPool";
 /// The kind of an address that a pool gave to a claim, in both groups.
 pub const ADDRESS: &str = "IPAddress";
+/// The kind of claims on an address of Metal3's pools.
+pub const CLAIM: &str = "IPClaim";
+/// The kind of Cluster API's claims on an address.
+pub const CLUSTER_API_CLAIM: &str = "IPAddressClaim";
+/// Annotation on a claim: the address that it requests.
+pub const REQUESTED: &str = "ipAddress";
 /// The kind of what CAPM3 renders for one Machine.
 pub const DATA: &str = "Metal3Data";
 const DATA_GROUP: &str = "infrastructure.cluster.x-k8s.io";
@@ -92,7 +98,9 @@ impl PoolRange {
         let is_in_subnet = match &self.subnet {
             Some(subnet) => {
                 let subnet = IpNetwork::parse(subnet)?;
-                subnet.contains(address) && (start.is_some() || address > subnet.address())
+                // Metal3 counts from the start, and ends at the first address outside.
+                subnet.contains(address)
+                    && start.map_or(address > subnet.address(), |start| subnet.contains(start))
             }
             None => start.is_some(),
         };
@@ -140,6 +148,14 @@ pub struct AddressSpec {
     pub claim: LocalObjectReference,
 }
 
+/// The spec of a claim.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ClaimSpec {
+    /// The pool.
+    #[serde(alias = "poolRef")]
+    pub pool: LocalObjectReference,
+}
+
 /// The spec of a Machine's data.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DataSpec {
@@ -167,6 +183,8 @@ pub fn is_address_object(kind: &str, api_version: &str) -> bool {
     match kind {
         POOL => group == GROUP,
         ADDRESS => group == GROUP || group == CLUSTER_API_GROUP,
+        CLAIM => group == GROUP,
+        CLUSTER_API_CLAIM => group == CLUSTER_API_GROUP,
         DATA => group == DATA_GROUP,
         _ => false,
     }
@@ -226,6 +244,8 @@ mod tests {
             ("192.0.2.10", "192.0.2.50", "", "203.0.113.77", Some(false)),
             ("192.0.2.10", "", "192.0.2.0/24", "192.0.2.200", Some(true)),
             ("192.0.2.10", "", "192.0.2.0/24", "192.0.3.1", Some(false)),
+            ("10.0.0.1", "", "192.0.2.0/24", "192.0.2.200", Some(false)),
+            ("192.0.1.250", "", "192.0.2.0/24", "192.0.2.200", Some(false)),
             ("", "", "192.0.2.0/24", "192.0.2.1", Some(true)),
             ("", "", "192.0.2.0/24", "192.0.2.0", Some(false)),
             ("", "", "2001:db8::/64", "2001:db8::9", Some(true)),

@@ -1,7 +1,9 @@
 //! Typed objects from documents, each by itself.
 
 use std::mem;
+use std::net::IpAddr;
 
+use k8s_openapi::api::core::v1::LocalObjectReference;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use yaml_serde::Value;
@@ -18,7 +20,7 @@ use crate::base::api::group;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{self, BareMetalHost, ObjectEnvelope};
-use crate::base::api::ipam::{self, AddressObject, PoolSpec, SpecObject};
+use crate::base::api::ipam::{self, AddressObject, AddressSpec, ClaimSpec, PoolSpec, SpecObject};
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::api::object_kind::ObjectKind;
@@ -130,6 +132,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
         }),
         ipam::ADDRESS => address_object(document, kind, AddressObject::Address),
         ipam::DATA => address_object(document, kind, AddressObject::Data),
+        ipam::CLAIM | ipam::CLUSTER_API_CLAIM => requested_address(document, kind),
         service::KIND if document.mentions(&[service::NODE_PORT]) => {
             let service = document.parse::<Service>().ok();
             let service = service.filter(|service| service.api_version == "v1")?;
@@ -360,6 +363,21 @@ fn hardware_identity(document: &Document<'_>) -> Option<ReadObject> {
     (group(&object.api_version) == host::GROUP).then(|| {
         let content = NamedContent { metadata: object.metadata, object: object.spec.hardware };
         ReadObject::new(document, ReadContent::Hardware(Box::new(content)))
+    })
+}
+
+/// Returns the address that a claim requests. Metal3's IPAM gives it no other one.
+fn requested_address(document: &Document<'_>, kind: &str) -> Option<ReadObject> {
+    let object = document.parse::<SpecObject<ClaimSpec>>().ok()?;
+    let SpecObject { api_version, metadata, spec: ClaimSpec { pool } } = object;
+    let address = metadata.annotations.as_ref()?.get(ipam::REQUESTED)?.clone();
+    let claim = LocalObjectReference { name: metadata.name.clone()? };
+    let is_known = address.parse::<IpAddr>().is_ok();
+    (is_known && ipam::is_address_object(kind, &api_version)).then(|| {
+        let object = AddressSpec { address, gateway: None, prefix: None, pool, claim };
+        let object = AddressObject::Address(object);
+        let content = NamedContent { metadata, object };
+        ReadObject::new(document, ReadContent::Address(Box::new(content)))
     })
 }
 
