@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::concern::{globs_of, is_example, is_named};
 use crate::base::api::host::live_field;
+use crate::base::api::ipam::AddressObject;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::input::kustomize::Builds;
 use crate::input::settings::Settings;
 use crate::input::settings::sources::{self, Globs};
+use crate::site::inventory::addresses::NamedObject;
 use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartKey};
 use crate::site::request::{ClusterDocument, Spec};
 
@@ -42,6 +44,27 @@ impl<'a> DocumentRanks<'a> {
         RankedOrigin { rank, origin: origin.clone() }
     }
 
+    /// Drops documents of which a better one of the same key exists, and reports them.
+    fn without_outranked<T, K: Ord>(
+        &self,
+        documents: &mut Vec<T>,
+        key: impl for<'d> Fn(&'d T) -> (K, &'d Origin),
+        what: impl Fn(&T) -> String,
+    ) -> Vec<Finding> {
+        let ranked = documents.iter().map(|document| self.ranked(key(document).1, true));
+        let ranked: Vec<RankedOrigin> = ranked.collect();
+        let all_best = best_documents(documents.iter().map(|document| key(document).0), &ranked);
+        let unused = documents.iter().zip(&ranked).map(|(document, own)| {
+            let best = all_best.get(&key(document).0).map(|best| &ranked[*best]);
+            let best = best.filter(|best| own.rank < best.rank)?;
+            Some(self.unused(&what(document), own, best))
+        });
+        let unused: Vec<Option<Finding>> = unused.collect();
+        let mut is_used = unused.iter().map(Option::is_none);
+        documents.retain(|_| is_used.next().unwrap_or(true));
+        unused.into_iter().flatten().collect()
+    }
+
     /// Reports a document that does not count. `what` completes "… more than once, and".
     fn unused(&self, what: &str, own: &RankedOrigin, best: &RankedOrigin) -> Finding {
         let why = if best.rank.is_reached != own.rank.is_reached {
@@ -62,11 +85,11 @@ struct RankedOrigin {
 }
 
 /// Returns the index of the best document of each object, of equal ones the first.
-fn best_documents<'k, K: Ord>(
-    keys: impl Iterator<Item = &'k K>,
+fn best_documents<K: Ord>(
+    keys: impl Iterator<Item = K>,
     ranked: &[RankedOrigin],
-) -> BTreeMap<&'k K, usize> {
-    let mut all_best: BTreeMap<&K, usize> = BTreeMap::new();
+) -> BTreeMap<K, usize> {
+    let mut all_best: BTreeMap<K, usize> = BTreeMap::new();
     for (index, key) in keys.enumerate() {
         let best = all_best.entry(key).or_insert(index);
         if ranked[index].rank > ranked[*best].rank {
@@ -84,19 +107,28 @@ pub(super) fn without_duplicate_requests(
     settings: &Settings,
 ) -> Vec<Finding> {
     let ranks = DocumentRanks::new(builds, settings);
-    let ranked = documents.iter().map(|(document, _)| ranks.ranked(&document.origin, true));
-    let ranked: Vec<RankedOrigin> = ranked.collect();
-    let all_best = best_documents(documents.iter().map(|(document, _)| &document.key), &ranked);
-    let unused = documents.iter().zip(&ranked).map(|((document, _), own)| {
-        let best = all_best.get(&document.key).map(|best| &ranked[*best]);
-        let best = best.filter(|best| own.rank < best.rank)?;
-        let what = format!("{} `{}` is requested", document.kind, document.key);
-        Some(ranks.unused(&what, own, best))
-    });
-    let unused: Vec<Option<Finding>> = unused.collect();
-    let mut is_used = unused.iter().map(Option::is_none);
-    documents.retain(|_| is_used.next().unwrap_or(true));
-    unused.into_iter().flatten().collect()
+    ranks.without_outranked(
+        documents,
+        |(document, _)| (document.key.clone(), &document.origin),
+        |(document, _)| format!("{} `{}` is requested", document.kind, document.key),
+    )
+}
+
+/// Drops duplicate manifests of IPPools in the same way.
+pub(super) fn without_duplicate_pools(
+    objects: Vec<NamedObject>,
+    builds: &Builds,
+    settings: &Settings,
+    findings: &mut Vec<Finding>,
+) -> Vec<NamedObject> {
+    let is_pool = |it: &NamedObject| matches!(it.object, AddressObject::Pool(_)) && !it.is_live;
+    let (mut pools, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_pool);
+    findings.extend(DocumentRanks::new(builds, settings).without_outranked(
+        &mut pools,
+        |pool| ((pool.namespace.clone(), pool.name.clone()), &pool.origin),
+        |pool| format!("IPPool `{}/{}` is there", pool.namespace, pool.name),
+    ));
+    others.into_iter().chain(pools).collect()
 }
 
 /// Joins the objects of Clusters, by kind and name. Reports those of which another document counts,

@@ -185,6 +185,8 @@ pub(super) fn named(
     networks.extend(network_files::generated(repo, &builds, &hosts, &namespace));
     networks.join_hosts(repo, &files, &hosts, &mut findings);
     findings.extend(applied_files.network_data(&networks, &hosts));
+    let address_objects =
+        duplicates::without_duplicate_pools(address_objects, &builds, settings, &mut findings);
     networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,
