@@ -271,3 +271,82 @@ fn a_service_uses_the_address_that_the_claims_of_a_host_have() {
         }
     }
 }
+
+#[test]
+fn an_address_that_a_claim_requests_is_kept_for_no_host() {
+    let has = "the claim `printer` has the address";
+    for (kind, group, pool_field, pool_name, address, says) in [
+        ("IPClaim", "ipam.metal3.io/v1alpha1", "pool", "provisioning", "192.0.2.11", Some(has)),
+        (
+            "IPAddressClaim",
+            "ipam.cluster.x-k8s.io/v1beta2",
+            "poolRef",
+            "provisioning",
+            "192.0.2.11",
+            Some(has),
+        ),
+        ("IPClaim", "ipam.metal3.io/v1alpha1", "pool", "provisioning", "192.0.2.40", None),
+        ("IPClaim", "ipam.metal3.io/v1alpha1", "pool", "provisioning", "${PRINTER}", None),
+        ("IPClaim", "ipam.metal3.io/v1alpha1", "pool", "other", "192.0.2.11", None),
+        ("IPClaim", "example.com/v1", "pool", "provisioning", "192.0.2.11", None),
+    ] {
+        let repo = annotated(&pool("spec: {pools: [{subnet: 192.0.2.0/24}]}\n"));
+        repo.write(
+            "inventory/claim.yaml",
+            &format!(
+                "apiVersion: {group}\nkind: {kind}\nmetadata: {{name: printer, namespace: tenant-a, annotations: {{ipAddress: \"{address}\"}}}}\n\
+                 spec: {{{pool_field}: {{name: {pool_name}}}}}\n"
+            ),
+        );
+        let run = repo.generate(&[]).expect(i32::from(says.is_some()));
+        assert_says(&run.stderr, says.as_slice());
+    }
+}
+
+#[test]
+fn an_entry_of_the_user_whose_value_is_unknown_stays() {
+    for (value, is_reported) in [("${N1}", false), ("x${N1}", false), ("text", true)] {
+        let repo = annotated(&pool(&format!(
+            "spec: {{preAllocations: {{m1-provisioning: \"{value}\"}}}}\n"
+        )));
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(said.contains("SIP0335"), is_reported, "{value} {said}");
+        let component = repo.read(COMPONENT);
+        assert!(!component.contains("m1-provisioning"), "{value} {component}");
+        assert_says(&component, &["\"m2-provisioning\": \"192.0.2.12\""]);
+    }
+}
+
+#[test]
+fn of_two_pools_of_one_name_the_one_that_a_build_renders_counts() {
+    for other in ["aside/pool.yaml", "old/pool.yaml"] {
+        for (is_right, says) in [(true, "SIP0349"), (false, "SIP0354")] {
+            let mut specs = ["192.0.2.0/24", "10.0.0.0/24"]
+                .map(|it| pool(&format!("spec: {{pools: [{{subnet: {it}}}]}}\n")));
+            specs.rotate_left(usize::from(!is_right));
+            let repo = annotated(&specs[0]);
+            repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, pool.yaml]\n");
+            repo.write(other, &specs[1]);
+            let run = repo.generate(&[]).expect(i32::from(!is_right));
+            assert_says(
+                &run.stderr,
+                &[says, &format!("--> {other}:3:")][..if is_right { 2 } else { 1 }],
+            );
+        }
+    }
+}
+
+#[test]
+fn a_pool_keeps_no_address_for_hosts_of_two_clusters() {
+    for (owner, is_shared) in [("", true), ("clusterName: edge, ", false)] {
+        let repo =
+            annotated(&pool(&format!("spec: {{{owner}pools: [{{subnet: 192.0.2.0/24}}]}}\n")));
+        repo.replace("inventory/hosts.yaml", "provisioning=192.0.2.12", "provisioning=192.0.2.11");
+        repo.write("clusters/edge.yaml", CLUSTER);
+        repo.write("clusters/far.yaml", &CLUSTER.replace("edge", "far").replace("cp", "far-cp"));
+        let run = repo.generate(&[]).expect(i32::from(is_shared));
+        let says = "cannot keep 192.0.2.11 for the claim `m2-provisioning` of tenant-a/far: it is to keep the address for the claim \
+                    `m1-provisioning` of tenant-a/edge, too";
+        assert_eq!(run.stderr.contains(says), is_shared, "{}", run.stderr);
+    }
+}

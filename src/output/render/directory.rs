@@ -15,10 +15,11 @@ use serde::Serialize;
 
 use super::hosts::kustomization_listing;
 use super::object_check::{self, RenderedObject};
-use super::planned_hosts::HostMetadata;
+use super::planned_hosts::{HostMetadata, PinnedPool};
 use super::rendered_text::{YamlConsumer, verified, with_ownership};
 use super::shared_files::{SharedDirectory, SharedFiles};
 use super::{Templates, Tree};
+use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding};
 use crate::base::layout::{self, header, outputs};
 use crate::base::text::embedded;
@@ -69,6 +70,8 @@ pub(super) struct RenderedTemplates {
     pub(super) objects: Vec<RenderedObject>,
     /// Metadata that outputs add to hosts.
     pub(super) host_metadata: HostMetadata,
+    /// Addresses that pools keep for hosts of clusters.
+    pub(super) pinned: Vec<(ClusterKey, PinnedPool)>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -80,6 +83,7 @@ impl RenderedTemplates {
         self.has_new_shared |= other.has_new_shared;
         self.objects.extend(other.objects);
         self.host_metadata.extend(other.host_metadata);
+        self.pinned.extend(other.pinned);
         self.findings.extend(other.findings);
     }
 }

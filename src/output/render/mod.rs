@@ -133,7 +133,10 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     } else {
         kept.extend(site.state.site_files());
     }
-    let RenderedTemplates { tree, used_shared, objects, host_metadata, mut findings, .. } = all;
+    let RenderedTemplates {
+        tree, used_shared, objects, host_metadata, pinned, mut findings, ..
+    } = all;
+    findings.extend(pools::shared(site, &pinned));
     findings.extend(object_check::duplicates(site, templates, &objects));
     // To sort all is faster than to insert one by one.
     let mut tree: Tree = files.into_iter().chain(tree).collect();

@@ -1,8 +1,11 @@
 //! Hosts with the labels and annotations that a plan gives them.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
+use schemars::JsonSchema;
+use serde::Serialize;
 use yaml_serde::{Mapping, Value};
 
 use super::patched_names::{written_name, written_namespace};
@@ -26,6 +29,15 @@ pub(super) type Annotations<'a> = BTreeMap<&'a str, String>;
 
 /// The metadata that outputs add to hosts.
 pub(crate) type HostMetadata = BTreeMap<HostKey, AddedMetadata>;
+
+/// An IPPool with addresses to keep.
+#[derive(Clone, Serialize, JsonSchema)]
+pub(super) struct PinnedPool {
+    /// Its name, as a regular expression that matches nothing else.
+    pub(super) name: String,
+    /// Addresses by the claims of hosts.
+    pub(super) addresses: BTreeMap<String, IpAddr>,
+}
 
 /// The metadata that outputs add to a host, by key.
 #[derive(Debug, Default)]

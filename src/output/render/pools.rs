@@ -6,24 +6,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::planned_hosts::placed_hosts;
+use super::planned_hosts::{PinnedPool, placed_hosts};
 use super::renderer::Renderer;
 use crate::base::api::ipam::claim_of;
+use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding, Place};
+use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::addresses::{AddressPool, KeptAddress};
-
-/// An IPPool with addresses to keep.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct PinnedPool {
-    /// Its name, as a regular expression that matches nothing else.
-    name: String,
-    /// Addresses by the claims of hosts.
-    addresses: BTreeMap<String, IpAddr>,
-}
 
 /// Returns a regular expression that matches a name only. kustomize anchors it.
 pub(super) fn exactly(name: &str) -> String {
@@ -47,7 +37,7 @@ pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>)
         // A live copy has what the component wrote.
         let is_users = |(claim, kept): &(&String, &KeptAddress)| {
             let written = recorded.and_then(|recorded| recorded.get(*claim));
-            !kept.is_live || written != Some(&kept.address.to_string())
+            !kept.is_live || written != kept.address.map(|it| it.to_string()).as_ref()
         };
         let kept: BTreeMap<&String, &KeptAddress> = pool.kept().filter(is_users).collect();
         let mut added = BTreeMap::new();
@@ -59,7 +49,8 @@ pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>)
             };
             let claims = claimed.claims(&host.key, host.live.machine_in(namespace), name);
             let claim = claim_of(&host.key.name, name);
-            let own = kept.get(&claim).filter(|kept| !kept.is_live || kept.address != address);
+            let own =
+                kept.get(&claim).filter(|kept| !kept.is_live || kept.address != Some(address));
             if own.is_some() && !is_used && !cluster.kind.descriptor().makes_machines {
                 continue;
             }
@@ -91,6 +82,37 @@ pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>)
     (pinned, findings)
 }
 
+/// Reports addresses that several clusters' components would write into one pool. IPAM refuses it.
+pub(super) fn shared(site: &Site, pinned: &[(ClusterKey, PinnedPool)]) -> Vec<Finding> {
+    let mut holders = BTreeMap::new();
+    let mut findings = Vec::new();
+    for (cluster, PinnedPool { name, addresses }) in pinned {
+        let namespace = &cluster.namespace;
+        for (claim, address) in addresses {
+            let holder = (cluster, claim);
+            let (other, held) = *holders.entry((namespace, name, address)).or_insert(holder);
+            if other == cluster {
+                continue;
+            }
+            let mut pools = site.inventory.claimed.pools(namespace);
+            let pool = pools.find(|(pool, _)| exactly(pool) == *name);
+            let Some((pool, origin)) =
+                pool.and_then(|(it, pool)| Some((it, pool.origin.as_ref()?)))
+            else {
+                continue;
+            };
+            let message = format!(
+                "the IPPool {namespace}/{pool} cannot keep {address} for the claim `{claim}` of {cluster}: it is to keep the \
+                 address for the claim `{held}` of {other}, too"
+            );
+            let finding = Finding::new(Code::PreAllocationConflict, message).at(origin.name());
+            let finding = finding.help("give one of the two hosts another address");
+            findings.push(finding.for_cluster(cluster));
+        }
+    }
+    findings
+}
+
 /// Returns why a pool that is to keep `added` addresses cannot keep another one for the `claims` of a
 /// host, with the place of the reason.
 fn conflict(
@@ -108,16 +130,17 @@ fn conflict(
     }
     // Without a service, nothing depends on the address that a Machine has by its data.
     let own = claims.iter().skip(if is_used { 0 } else { claims.len().saturating_sub(1) });
-    let mut own_kept = own.clone().filter_map(|claim| kept.get(claim));
-    if let Some(kept) = own_kept.find(|kept| kept.address != address) {
-        return Some((format!("it keeps {} for it", kept.address), kept.place.clone()));
+    let own_kept = own.clone().filter_map(|claim| kept.get(claim));
+    let mut own_kept = own_kept.filter_map(|kept| Some((kept.address?, &kept.place)));
+    if let Some((other, place)) = own_kept.find(|(other, _)| *other != address) {
+        return Some((format!("it keeps {other} for it"), place.clone()));
     }
     let mut given = own.filter_map(|claim| Some((claim, pool.given.get(claim)?)));
     if let Some((claim, other)) = given.next().filter(|(_, given)| **given != address) {
         return Some((format!("the claim `{claim}` has {other}"), origin.name()));
     }
     let mut others = kept.iter().filter(|(claim, _)| !claims.contains(claim));
-    if let Some((other, kept)) = others.find(|(_, kept)| kept.address == address) {
+    if let Some((other, kept)) = others.find(|(_, kept)| kept.address == Some(address)) {
         let reason = format!("it keeps the address for the claim `{other}`");
         return Some((reason, kept.place.clone()));
     }

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::directory::TemplateSource;
-use super::planned_hosts::placed_hosts;
-use super::pools::{self, PinnedPool, exactly};
+use super::planned_hosts::{PinnedPool, placed_hosts};
+use super::pools::{self, exactly};
 use super::renderer::Renderer;
 use crate::base::api::assignment;
 use crate::base::api::names::{ClusterKey, NodePort, Role};
@@ -77,6 +77,8 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
     let directory = layout::tenant_directory(&cluster.key);
     let (pools, findings) = pools::pinned(renderer);
     renderer.rendered.findings.extend(findings);
+    let pinned = pools.iter().map(|pool| (cluster.key.clone(), pool.clone()));
+    renderer.rendered.pinned.extend(pinned);
     let values = values(renderer, pools);
     if !cluster.kind.descriptor().makes_machines {
         let source = TemplateSource::BuiltIn("tenant", &[]);

@@ -84,8 +84,8 @@ pub(crate) struct AddressPool {
 /// An address that a pool keeps for a claim.
 #[derive(Debug)]
 pub(crate) struct KeptAddress {
-    /// The address.
-    pub(crate) address: IpAddr,
+    /// The address; `None` if the value is none, or a variable of Flux.
+    pub(crate) address: Option<IpAddr>,
     /// Its place.
     pub(crate) place: Place,
     /// Set if only a live copy of the pool has it. sipgen's component may have written it.
@@ -144,10 +144,13 @@ impl ClaimedAddresses {
                     for (claim, text) in &entries {
                         let place = origin.at(["spec", "preAllocations", claim.as_str()]);
                         let title = format!("`{claim}` in the IPPool {name}");
-                        let address = read(&why, text, title, place.clone());
-                        pool.kept.extend(address.map(|(address, is_valid)| {
-                            (claim.clone(), KeptAddress { address, place, is_live, is_valid })
-                        }));
+                        let is_variable = text.contains("${");
+                        let read = || read(&why, text, title, place.clone());
+                        let address = if is_variable { None } else { read() };
+                        let is_valid = address.is_some_and(|(_, is_valid)| is_valid);
+                        let address = address.map(|(address, _)| address);
+                        let kept = KeptAddress { address, place, is_live, is_valid };
+                        pool.kept.insert(claim.clone(), kept);
                     }
                     *pool = AddressPool { origin: Some(origin), is_live, spec, ..mem::take(pool) };
                 }
@@ -242,7 +245,7 @@ impl ClaimedAddresses {
             let claims = claims.iter().filter(|_| machine.is_some());
             let (address, source) = match claims.filter_map(|claim| pool.given.get(claim)).next() {
                 Some(address) => (*address, AddressSource::Claim),
-                None => (kept.find(|kept| kept.is_valid)?.address, AddressSource::Pool),
+                None => (kept.find(|kept| kept.is_valid)?.address?, AddressSource::Pool),
             };
             Some((name.clone(), KnownAddress { address, source }))
         };
