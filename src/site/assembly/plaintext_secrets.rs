@@ -209,11 +209,11 @@ fn has_plain_value(secret: &SecretManifest, is_resource_set: bool) -> bool {
 /// Finds literals and files of Secret generators in kustomizations, and patches of Secrets in their
 /// text.
 fn generator_secrets(repo: &Files, builds: &Builds, output: &Utf8Path) -> Vec<PlainSecret> {
-    // Files that git ignores reach no clone.
+    // Files that git ignores reach no clone, and generated ones have no secret.
     let in_git = OnceCell::new();
     let is_in_git = |file: &Utf8PathBuf| {
         let list = || repo.all_files().unwrap_or_default().into_iter().collect::<HashSet<_>>();
-        in_git.get_or_init(list).contains(file)
+        !file.starts_with(output) && in_git.get_or_init(list).contains(file)
     };
     let secret_generators = builds.generated().filter(|generated| generated.is_secret());
     let plain = secret_generators.filter(|generated| {
