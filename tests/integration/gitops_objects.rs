@@ -536,3 +536,28 @@ fn what_a_git_generator_applies_of_the_output_gets_none_of_ours() {
         }
     }
 }
+
+/// Argo CD follows links within the repo, and refuses others.
+#[test]
+fn an_application_applies_the_target_of_a_link() {
+    for (target, is_reported) in
+        [("inventory", true), ("./inventory/", true), ("docs", false), ("/nowhere", false)]
+    {
+        let repo = declared(ARGOCD);
+        let source = "{repoURL: 'https://git.example.com/fleet.git', path: sites/current}";
+        repo.write(
+            "agent/lab.yaml",
+            &application(source, "{server: 'https://kubernetes.default.svc'}"),
+        );
+        repo.write("docs/readme.txt", "");
+        let target =
+            if target.starts_with('/') { target.to_owned() } else { format!("../{target}") };
+        repo.write("sites/readme.txt", "");
+        std::os::unix::fs::symlink(&target, repo.path().join("sites/current")).unwrap();
+        repo.commit();
+        for arguments in [&["--check"][..], &["--check", "--from-index"]] {
+            let said = repo.generate(arguments).stderr;
+            assert_eq!(said.contains("SIP0618"), is_reported, "{target}: {said}");
+        }
+    }
+}

@@ -126,6 +126,8 @@ pub struct FluxKustomizationSpec {
     pub name_suffix: Option<String>,
     /// The source of the manifests.
     pub source_ref: FluxSourceRef,
+    /// Kustomizations that it waits for.
+    pub depends_on: Option<Vec<AgentObjectName>>,
     /// Set if Flux does not reconcile it for now.
     pub suspend: bool,
     /// The connection to another cluster, to which Flux applies the objects.

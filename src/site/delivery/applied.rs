@@ -26,6 +26,8 @@ pub(crate) struct AppliedDirectory {
     pub(super) default_namespace: Option<(String, Place)>,
     /// Directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
+    /// Objects that it waits for, as `by` names them.
+    pub(super) depends_on: Vec<String>,
     /// Set if the object exists only while the directory does.
     pub(super) is_generated: bool,
     /// Set if the same template makes other directories.

@@ -27,6 +27,9 @@ use crate::input::kustomize::join;
 use crate::input::load::EntryKind;
 use crate::input::settings::gitops::SourceRef;
 
+/// Kind of Flux's objects in messages.
+const FLUX: &str = "Flux Kustomization";
+
 /// File that makes a directory a Helm chart.
 const CHART: &str = "Chart.yaml";
 
@@ -172,8 +175,12 @@ fn by_flux(
         spec.suspend.then_some(Exclusion::Suspended)
     };
     Some(AppliedDirectory {
+    let depends_on = spec.depends_on.iter().flatten().map(|needed| AgentObjectName {
+        namespace: needed.namespace.clone().or(metadata.namespace.clone()),
+        ..needed.clone()
+    });
         agent: GitopsAgent::Flux,
-        by: named("Flux Kustomization", metadata),
+        by: named(FLUX, metadata),
         place: origin.at(["spec", "path"]),
         exclusion,
         components: components(&directory, spec.components.clone(), |index| {
@@ -183,6 +190,7 @@ fn by_flux(
         changes: Some(Box::new(changes(&directory))),
         directory,
         is_generated: false,
+        depends_on: depends_on.map(|needed| named(FLUX, &needed)).collect(),
         is_one_of_several: false,
         above,
         plain: PlainDirectory::Autodetect,
@@ -293,6 +301,8 @@ fn by_argocd(
                 continue;
             };
             if is_root(&directory) && is_url != Some(true) {
+            // Argo CD follows links within the repo.
+            let directory = repo.files.resolve(&directory).unwrap_or(directory);
                 continue;
             }
             let read = || OverriddenSource::read(repo.files, &directory, name, source);
@@ -342,6 +352,7 @@ fn by_argocd(
                 }),
                 directory,
                 is_generated: route.len() > 1,
+                depends_on: Vec::new(),
                 is_one_of_several: false,
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),

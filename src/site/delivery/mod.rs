@@ -98,6 +98,7 @@ pub(crate) fn wire(
     let mut repo = DeliveryRepo::new(files, settings, inventory, builds, context, &listing);
     repo.added = added_components(&repo, applied);
     let mut wiring = DeliveryWiring::default();
+    repo.needed_first = rendered_twice::needed_first(settings, applied);
     match settings.hosts.form {
         HostsForm::Overlay => findings.extend(listings::overlay_listings(&repo)),
         HostsForm::Component => {

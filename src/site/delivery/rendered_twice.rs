@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
 use super::delivered::DeliveredDirectory;
@@ -12,14 +12,15 @@ use super::reached::ReachedContent;
 use super::repo::{DeliveryRepo, shown};
 use super::{Component, DeliveryWiring, apply_options, delivered};
 use crate::base::api::gitops::GitopsAgent;
-use crate::base::api::kustomization::listed;
+use crate::base::api::kustomization::{Kustomization, listed};
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding};
 use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::counted;
 use crate::input::kustomize::BuildRoot;
-use crate::input::load::kustomize::relative;
+use crate::input::load::kustomize::{named, relative};
+use crate::input::settings::Settings;
 use crate::input::settings::gitops::HostsForm;
 use crate::site::inventory::Host;
 
@@ -91,6 +92,38 @@ pub(super) fn check(
     findings
 }
 
+/// Returns whether a kustomization of the user in the output builds more than generated files.
+fn reads_other_files(repo: &DeliveryRepo<'_>, directory: &Utf8Path, text: &str) -> bool {
+    let own: Kustomization = match layout::is_ours(text.as_bytes()) {
+        false => yaml_serde::from_str(text).unwrap_or_default(),
+        true => return false,
+    };
+    let is_generated = |path: &Utf8PathBuf| {
+        path.starts_with(&repo.settings.output)
+            && repo.files.text(path).is_none_or(|text| layout::is_ours(text.as_bytes()))
+    };
+    !named(directory, &own).iter().all(is_generated)
+}
+
+/// Returns the objects that Flux applies before the objects that sipgen writes for it, because those
+/// that apply them wait for these.
+pub(super) fn needed_first(settings: &Settings, applied: &[AppliedDirectory]) -> BTreeSet<String> {
+    let own = settings.output.join(layout::agent_directory(GitopsAgent::Flux));
+    let by_name: BTreeMap<&str, &AppliedDirectory> =
+        applied.iter().map(|applied| (applied.by.as_str(), applied)).collect();
+    let mut left: Vec<&AppliedDirectory> =
+        applied.iter().filter(|applied| own.starts_with(&applied.directory)).collect();
+    let mut needed = BTreeSet::new();
+    while let Some(applied) = left.pop() {
+        for name in &applied.depends_on {
+            if needed.insert(name.clone()) {
+                left.extend(by_name.get(name.as_str()));
+            }
+        }
+    }
+    needed
+}
+
 impl ReachedContent<'_> {
     /// Returns the declared hosts that are rendered without patches of an overlay, by root.
     fn declared<'b>(&self, repo: &DeliveryRepo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
@@ -120,6 +153,19 @@ impl ReachedContent<'_> {
                     shown(&root.directory)
                 )),
             );
+        }
+        let own_text = || repo.files.text(&directory.join(layout::KUSTOMIZATION));
+        if directory != output
+            && directory.starts_with(output)
+            && own_text().is_some_and(|text| reads_other_files(repo, directory, &text))
+        {
+            let message = format!(
+                "{by} applies {directory}, which sipgen did not write: its hosts are unknown, because files in \
+                 `{output}` are no inputs"
+            );
+            return Some(Finding::new(Code::OutputMisapplied, message).at(place.clone()).help(
+                "set another `output` in sipgen.yaml, such as `output: sipgen`, and move the generated files there",
+            ));
         }
         if let Some(explicit) =
             self.applied.explicit.as_ref().filter(|_| directory.starts_with(output))
@@ -322,6 +368,8 @@ impl ReachedContent<'_> {
     fn after_services(&self, repo: &DeliveryRepo<'_>) -> String {
         if self.applied.agent != GitopsAgent::Flux
             || repo.settings.gitops != Some(GitopsAgent::Flux)
+            // Each would wait for the other.
+            || repo.needed_first.contains(&self.applied.by)
         {
             return String::new();
         }

@@ -53,6 +53,8 @@ pub(super) struct DeliveryRepo<'a> {
     /// Components that agents add to kustomizations: component, place, and the kustomization's
     /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
+    /// Objects that Flux applies before those of sipgen, as messages name them.
+    pub(super) needed_first: BTreeSet<String>,
     /// Kustomizations of the output.
     planned: OnceCell<Vec<Utf8PathBuf>>,
     all_directories: OnceCell<Vec<Utf8PathBuf>>,
@@ -76,6 +78,7 @@ impl<'a> DeliveryRepo<'a> {
             listing,
             context,
             added,
+            needed_first: BTreeSet::new(),
             planned,
             all_directories,
         }
