@@ -142,6 +142,103 @@ fn a_remedy_names_the_namespace_that_depends_on_looks_in() {
     }
 }
 
+/// They are for all Applications, also for sipgen's own.
+#[test]
+fn settings_of_argo_cd_by_which_labels_never_arrive_are_errors() {
+    let exclusions = |rule: &str| format!("resource.exclusions: '[{{{rule}}}]'");
+    let inclusions = |rule: &str| format!("resource.inclusions: '[{{{rule}}}]'");
+    let ignored = |kind: &str, rule: &str| {
+        format!("resource.customizations.ignoreDifferences.{kind}: '{{{rule}}}'")
+    };
+    let hosts = "metal3.io_BareMetalHost";
+    for (data, is_reported) in [
+        (exclusions("apiGroups: [metal3.io], kinds: [BareMetalHost]"), true),
+        (exclusions("apiGroups: [\"*.io\"], kinds: [\"*\"], clusters: [\"*\"]"), true),
+        (
+            exclusions("kinds: [BareMetalHost], clusters: [\"https://kubernetes.default.svc\"]"),
+            true,
+        ),
+        (exclusions("apiGroups: [metal3.io], clusters: [\"https://other.example.com\"]"), false),
+        (exclusions("apiGroups: [metal3.io], kinds: [HardwareData]"), false),
+        (exclusions("apiGroups: [cilium.io], kinds: [CiliumIdentity]"), false),
+        (inclusions("apiGroups: [apps], kinds: [Deployment]"), true),
+        (inclusions("apiGroups: [\"*\"], kinds: [\"*\"]"), false),
+        (ignored(hosts, "jsonPointers: [/metadata/labels]"), true),
+        (ignored("all", "jqPathExpressions: [.metadata.labels]"), true),
+        (ignored(hosts, "jsonPointers: [/spec/online]"), false),
+        (ignored("apps_Deployment", "jsonPointers: [/metadata/labels]"), false),
+    ] {
+        let settings = |name: &str| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{{data}}}\n"
+            )
+        };
+        let own = settings("argocd-cm");
+        let generated = site(&argocd(""), &[("argocd/cm.yaml", &own)]);
+        let has = |generated: &GeneratedSite| codes(generated).contains(&Code::LabelsNotApplied);
+        assert_eq!(has(&generated), is_reported, "{data}: {:?}", generated.findings);
+        let others = [("argocd/cm.yaml", settings("argocd-cm-2"))];
+        assert!(!has(&site(&argocd(""), &[(others[0].0, &others[0].1)])), "{data}");
+        assert!(!has(&site("gitops: flux\n", &[("argocd/cm.yaml", &own)])), "{data}");
+        // An Application of the repo, whatever sipgen writes.
+        let application = application("path: inventory");
+        let files = [("argocd/cm.yaml", own.as_str()), ("argocd/hosts.yaml", &application)];
+        for gitops in [argocd(""), argocd("").replace("gitops: argocd\n", "")] {
+            let generated = site(&gitops, &files);
+            let found = codes(&generated);
+            let count = found.iter().filter(|code| **code == Code::LabelsNotApplied).count();
+            assert_eq!(count, usize::from(is_reported), "{gitops}{data}: {:?}", generated.findings);
+        }
+    }
+}
+
+/// Each would wait for the other.
+#[test]
+fn no_remedy_waits_for_what_waits_for_it() {
+    let named = |name: &str, spec: &str| {
+        flux_kustomization("flux-system", spec)
+            .replace("{name: hosts,", &format!("{{name: {name},"))
+    };
+    for (needed, is_advised) in
+        [("hosts", false), ("between", false), ("hosts, namespace: tenants", true), ("other", true)]
+    {
+        let objects = [
+            named("hosts", "path: ./inventory"),
+            named("between", "path: ./other, dependsOn: [{name: hosts}]"),
+            named(
+                "agents",
+                &format!("path: ./overlays/agents/flux, dependsOn: [{{name: {needed}}}]"),
+            ),
+        ];
+        let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &objects.join("---\n"))]);
+        let finding = only(&generated, Code::RenderedUnlabelled);
+        assert_eq!(help(finding).contains("dependsOn"), is_advised, "{needed}: {}", help(finding));
+    }
+}
+
+/// Files in the output are no inputs.
+#[test]
+fn own_kustomizations_in_the_output_are_refused_if_an_agent_applies_them() {
+    let object = flux_kustomization("flux-system", "path: ./overlays/prod");
+    for (lists, is_refused) in [
+        ("../../inventory", true),
+        ("hosts.yaml", true),
+        ("../crds/dex, ../clusters/tenant-a/edge/loadbalancer", false),
+    ] {
+        let own = format!("resources: [{lists}]\n");
+        let files = [
+            ("flux/hosts.yaml", object.as_str()),
+            ("overlays/prod/kustomization.yaml", &own),
+            ("overlays/prod/hosts.yaml", "kind: BareMetalHost\n"),
+        ];
+        let generated = site("gitops: flux\n", &files);
+        let has = codes(&generated).contains(&Code::OutputMisapplied);
+        assert_eq!(has, is_refused, "{lists}: {:?}", generated.findings);
+        let elsewhere = site("gitops: flux\noutput: sipgen\n", &files);
+        assert!(!codes(&elsewhere).contains(&Code::OutputMisapplied), "{:?}", elsewhere.findings);
+    }
+}
+
 #[test]
 fn components_that_agents_add_are_included() {
     let flux = |path: &str| {

@@ -143,6 +143,7 @@ pub(super) fn find(
                 }
             }
             AgentObjectContent::Cluster(_)
+            | AgentObjectContent::ArgocdSettings(_)
             | AgentObjectContent::Unreadable(APPLICATION | APPLICATION_SET) => {
                 argocd_in.get_or_insert_with(seen_in);
             }

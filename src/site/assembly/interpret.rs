@@ -149,6 +149,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
             let templates = operators_templates::config_map_templates(document);
             (!templates.is_empty())
                 .then(|| ReadObject::new(document, ReadContent::OperatorsTemplates(templates)))
+                .or_else(|| agent_object(document))
         }
         _ => agent_object(document)
             .or_else(|| cluster_api_object(document, kind))

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
+use yaml_serde::Value;
 
 use super::clusters::ArgocdCluster;
 use crate::base::api::flux::{
@@ -40,14 +41,19 @@ pub(crate) enum AgentObjectContent {
     ApplicationSet(Box<ApplicationSet>),
     Source(Box<FluxSource>),
     Cluster(Box<ArgocdCluster>),
+    /// The `data` of Argo CD's ConfigMap.
+    ArgocdSettings(Box<Value>),
     /// An object of this kind whose content is unknown, such as a Helm template.
     Unreadable(&'static str),
 }
 
 const SECRET: &str = "Secret";
+const CONFIG_MAP: &str = "ConfigMap";
+/// Name of the ConfigMap with Argo CD's settings.
+const ARGOCD_SETTINGS: &str = "argocd-cm";
 
 /// Kinds of such objects, each with a word that its documents contain.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 12] = [
     (FLUX_KIND, FLUX_GROUP),
     (HELM_RELEASE, HELM_GROUP),
     (FLUX_INSTANCE, OPERATOR_GROUP),
@@ -59,11 +65,12 @@ const KINDS: [(&str, &str); 11] = [
     (APPLICATION, ARGOCD_GROUP),
     (APPLICATION_SET, ARGOCD_GROUP),
     (SECRET, SECRET_TYPE),
+    (CONFIG_MAP, ARGOCD_SETTINGS),
 ];
 
-/// API groups that files with such objects name.
-pub(crate) const GROUPS: [&str; 5] =
-    [FLUX_GROUP, HELM_GROUP, OPERATOR_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP];
+/// Words of which each file with such objects has one: API groups, and a name.
+pub(crate) const GROUPS: [&str; 6] =
+    [FLUX_GROUP, HELM_GROUP, OPERATOR_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP, ARGOCD_SETTINGS];
 
 /// Objects that other objects depend on.
 #[derive(Default)]
@@ -74,6 +81,8 @@ pub(super) struct AgentContext {
     pub(super) instance_sources: Vec<(Origin, FluxSource)>,
     /// Clusters that Secrets register in Argo CD.
     pub(super) clusters: Vec<ArgocdCluster>,
+    /// The `data` of Argo CD's ConfigMaps.
+    pub(super) argocd_settings: Vec<(Origin, Value)>,
 }
 
 impl AgentContext {
@@ -91,6 +100,9 @@ impl AgentContext {
                     context.instance_sources.push((origin.clone(), made.source.clone()))
                 }
                 AgentObjectContent::Cluster(cluster) => context.clusters.push((**cluster).clone()),
+                AgentObjectContent::ArgocdSettings(data) => {
+                    context.argocd_settings.push((origin.clone(), (**data).clone()))
+                }
                 AgentObjectContent::Flux(_)
                 | AgentObjectContent::HelmRelease(_)
                 | AgentObjectContent::Application(_)
@@ -111,7 +123,9 @@ impl AgentObject {
         let content = match AgentObjectContent::read(document, kind) {
             Ok(content) => content?,
             // What an object applies that has no directory is known to be nothing.
-            Err(_) if [SECRET, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET].contains(&kind) => {
+            Err(_)
+                if [SECRET, CONFIG_MAP, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET].contains(&kind) =>
+            {
                 return None;
             }
             Err(_) => AgentObjectContent::Unreadable(kind),
@@ -150,7 +164,9 @@ impl AgentObject {
         match &self.content {
             AgentObjectContent::Flux(objects) => objects.iter().any(by_flux),
             AgentObjectContent::Instance(made) => by_flux(&made.kustomization),
-            AgentObjectContent::HelmRelease(_) | AgentObjectContent::Unreadable(_) => false,
+            AgentObjectContent::HelmRelease(_)
+            | AgentObjectContent::ArgocdSettings(_)
+            | AgentObjectContent::Unreadable(_) => false,
             // Files beside the manifests may change those of Argo CD.
             AgentObjectContent::Application(_)
             | AgentObjectContent::ApplicationSet(_)
@@ -161,7 +177,12 @@ impl AgentObject {
 
     /// Returns whether it applies nothing itself but affects what others apply.
     pub(crate) fn is_context(&self) -> bool {
-        matches!(self.content, AgentObjectContent::Source(_) | AgentObjectContent::Cluster(_))
+        matches!(
+            self.content,
+            AgentObjectContent::Source(_)
+                | AgentObjectContent::Cluster(_)
+                | AgentObjectContent::ArgocdSettings(_)
+        )
     }
 }
 
@@ -210,6 +231,13 @@ impl AgentObjectContent {
             SECRET => {
                 let cluster = ArgocdCluster::from_secret(document.parse()?);
                 return Ok(cluster.map(|cluster| Self::Cluster(Box::new(cluster))));
+            }
+            CONFIG_MAP => {
+                let object = document.parse::<Value>()?;
+                let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
+                let data =
+                    object.get("data").filter(|_| name.is_some_and(|it| it == ARGOCD_SETTINGS));
+                return Ok(data.map(|data| Self::ArgocdSettings(Box::new(data.clone()))));
             }
             _ => Self::Source(Box::new(document.parse()?)),
         }))

@@ -6,11 +6,14 @@ use regex::Regex;
 use yaml_serde::Value;
 
 use super::applied::ObjectOption;
-use crate::base::api::gitops::{ApplicationSpec, FluxKustomizationSpec, GitopsAgent};
+use super::repo::DeliveryRepo;
+use crate::base::api::gitops::{
+    ApplicationDestination, ApplicationSpec, FluxKustomizationSpec, GitopsAgent,
+};
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Finding, Origin, RouteStep};
-use crate::base::text::{counted, pointer_key};
+use crate::base::text::{bounded, counted, pointer_key};
 use crate::input::settings::Settings;
 use crate::site::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
 
@@ -107,21 +110,81 @@ pub(super) fn from_argocd(
             let pattern = format!("^{}$", regex::escape(name));
             Regex::new(&pattern).ok().filter(|_| !name.is_empty())
         };
-        type Covers<'c> = &'c dyn Fn(&str) -> bool;
-        let fields: [(&str, Covers<'_>); 3] = [
-            ("jsonPointers", &|path| covers(settings, path)),
-            ("jqPathExpressions", &|path| covers_by_jq(settings, path)),
-            // Its own values of the past would outrank those in git.
-            ("managedFieldsManagers", &|name| name == GitopsAgent::Argocd.manager()),
-        ];
-        for (field, covers) in fields {
-            if let Some((at, text)) = texts(rule, field).find(|(_, text)| covers(text)) {
-                let route =
-                    below(vec!["ignoreDifferences".into(), index.into(), field.into(), at.into()]);
-                options.push(ObjectOption {
-                    option: ignored(GitopsAgent::Argocd, text, origin, route),
-                    patterns: ["namespace", "name"].map(exactly),
-                });
+        for (field, at, text) in ignored_fields(settings, rule) {
+            let route =
+                below(vec!["ignoreDifferences".into(), index.into(), field.into(), at.into()]);
+            options.push(ObjectOption {
+                option: ignored(GitopsAgent::Argocd, text, origin, route),
+                patterns: ["namespace", "name"].map(exactly),
+            });
+        }
+    }
+    options
+}
+
+/// Returns the entries of a rule of Argo CD for differences by which labels do not arrive, with their
+/// fields and indices.
+fn ignored_fields<'v>(
+    settings: &Settings,
+    rule: &'v Value,
+) -> impl Iterator<Item = (&'static str, usize, &'v str)> {
+    type Covers<'c> = Box<dyn Fn(&str) -> bool + 'c>;
+    let fields: [(&str, Covers<'_>); 3] = [
+        ("jsonPointers", Box::new(|path| covers(settings, path))),
+        ("jqPathExpressions", Box::new(|path| covers_by_jq(settings, path))),
+        // Its own values of the past would outrank those in git.
+        ("managedFieldsManagers", Box::new(|name| name == GitopsAgent::Argocd.manager())),
+    ];
+    fields.into_iter().filter_map(move |(field, covers)| {
+        let (at, text) = texts(rule, field).find(|(_, text)| covers(text))?;
+        Some((field, at, text))
+    })
+}
+
+/// Returns the options in Argo CD's ConfigMaps, which are for the hosts of all Applications.
+pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>) -> Vec<ObjectOption> {
+    let is_own = |server: &str| {
+        let destination =
+            ApplicationDestination { server: Some(server.to_owned()), ..Default::default() };
+        repo.settings.argocd.destination.is(&destination)
+    };
+    let matches = |rule: &Value, field: &str, is_own: &dyn Fn(&str) -> bool| {
+        items(rule.get(field)).next().is_none() || texts(rule, field).any(|(_, text)| is_own(text))
+    };
+    let is_glob = |glob: &str, own: &str| {
+        Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(own))
+    };
+    let is_for_hosts = |rule: &Value| {
+        matches(rule, "apiGroups", &|glob| is_glob(glob, host::GROUP))
+            && matches(rule, "kinds", &|kind| ["*", host::KIND].contains(&kind))
+            && matches(rule, "clusters", &|cluster| cluster == "*" || is_own(cluster))
+    };
+    let rules =
+        |data: &Value, key: &str| -> Option<Value> { bounded::parse(data.get(key)?.as_str()?) };
+    let mut options = Vec::new();
+    for (origin, data) in &repo.context.argocd_settings {
+        let mut add = |key: &str, text: &str, effect| {
+            options.push(ObjectOption::new(ApplyOption {
+                agent: GitopsAgent::Argocd,
+                text: text.to_owned(),
+                effect,
+                place: origin.at(["data", key]),
+            }));
+        };
+        let (exclusions, inclusions) = ("resource.exclusions", "resource.inclusions");
+        if items(rules(data, exclusions).as_ref()).any(is_for_hosts) {
+            add(exclusions, exclusions, ApplyEffect::Skips);
+        }
+        let included = rules(data, inclusions);
+        let mut included = items(included.as_ref()).peekable();
+        if included.peek().is_some() && !included.any(is_for_hosts) {
+            add(inclusions, inclusions, ApplyEffect::Skips);
+        }
+        for kind in ["all".to_owned(), format!("{}_{}", host::GROUP, host::KIND)] {
+            let key = format!("resource.customizations.ignoreDifferences.{kind}");
+            let rule = rules(data, &key).unwrap_or_default();
+            for (.., text) in ignored_fields(repo.settings, &rule) {
+                add(&key, text, ApplyEffect::IgnoresMetadata);
             }
         }
     }

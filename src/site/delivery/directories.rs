@@ -97,6 +97,7 @@ pub(super) fn directories(
             }
             AgentObjectContent::Source(_)
             | AgentObjectContent::Cluster(_)
+            | AgentObjectContent::ArgocdSettings(_)
             | AgentObjectContent::Unreadable(_) => {}
         }
         omitted.extend(omitted_by.map(|kustomization| (known..applied.len(), kustomization)));
@@ -174,11 +175,11 @@ fn by_flux(
     } else {
         spec.suspend.then_some(Exclusion::Suspended)
     };
-    Some(AppliedDirectory {
     let depends_on = spec.depends_on.iter().flatten().map(|needed| AgentObjectName {
         namespace: needed.namespace.clone().or(metadata.namespace.clone()),
         ..needed.clone()
     });
+    Some(AppliedDirectory {
         agent: GitopsAgent::Flux,
         by: named(FLUX, metadata),
         place: origin.at(["spec", "path"]),
@@ -189,8 +190,8 @@ fn by_flux(
         options: apply_options::from_flux(repo.settings, origin, spec),
         changes: Some(Box::new(changes(&directory))),
         directory,
-        is_generated: false,
         depends_on: depends_on.map(|needed| named(FLUX, &needed)).collect(),
+        is_generated: false,
         is_one_of_several: false,
         above,
         plain: PlainDirectory::Autodetect,
@@ -300,9 +301,9 @@ fn by_argocd(
             let Some((directory, above)) = in_repo(&path, &argocd.path) else {
                 continue;
             };
-            if is_root(&directory) && is_url != Some(true) {
             // Argo CD follows links within the repo.
             let directory = repo.files.resolve(&directory).unwrap_or(directory);
+            if is_root(&directory) && is_url != Some(true) {
                 continue;
             }
             let read = || OverriddenSource::read(repo.files, &directory, name, source);
@@ -351,8 +352,8 @@ fn by_argocd(
                     place(&["kustomize", "components"])
                 }),
                 directory,
-                is_generated: route.len() > 1,
                 depends_on: Vec::new(),
+                is_generated: route.len() > 1,
                 is_one_of_several: false,
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
@@ -360,7 +361,11 @@ fn by_argocd(
                 default_namespace: default_namespace
                     .clone()
                     .filter(|_| non_empty(&kustomize.namespace).is_none()),
-                options: apply_options::from_argocd(repo.settings, origin, route, spec),
+                options: [
+                    apply_options::from_argocd(repo.settings, origin, route, spec),
+                    apply_options::from_argocd_settings(repo),
+                ]
+                .concat(),
                 changes,
                 decryption: None,
                 plain,

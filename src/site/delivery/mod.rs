@@ -45,6 +45,7 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 
 use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::input::kustomize::Builds;
@@ -97,8 +98,8 @@ pub(crate) fn wire(
     let listing = RepoListing::default();
     let mut repo = DeliveryRepo::new(files, settings, inventory, builds, context, &listing);
     repo.added = added_components(&repo, applied);
-    let mut wiring = DeliveryWiring::default();
     repo.needed_first = rendered_twice::needed_first(settings, applied);
+    let mut wiring = DeliveryWiring::default();
     match settings.hosts.form {
         HostsForm::Overlay => findings.extend(listings::overlay_listings(&repo)),
         HostsForm::Component => {
@@ -111,6 +112,14 @@ pub(crate) fn wire(
     findings.extend(rendered_twice::check(&repo, &mut wiring, reached));
     findings.extend(conditions::check(&repo, &wiring, applied, reached));
     findings.extend(conditions::unread(settings, applied, closed));
+    // An Application of the repo has reported them for its hosts.
+    if settings.gitops == Some(GitopsAgent::Argocd)
+        && findings.iter().all(|it| it.code != Code::LabelsNotApplied)
+    {
+        let hosts: Vec<&HostKey> = inventory.hosts.iter().map(|host| &host.key).collect();
+        let options = apply_options::from_argocd_settings(&repo);
+        findings.extend(apply_options::findings("Argo CD", &options, &hosts));
+    }
     let added = repo.added.into_iter().map(|(listed, place, _)| (listed, place));
     let applied =
         applied.iter().filter(|applied| applied.exclusion.is_none() && !applied.is_generated);
