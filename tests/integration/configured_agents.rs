@@ -213,6 +213,13 @@ fn no_remedy_waits_for_what_waits_for_it() {
         let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &objects.join("---\n"))]);
         let finding = only(&generated, Code::RenderedUnlabelled);
         assert_eq!(help(finding).contains("dependsOn"), is_advised, "{needed}: {}", help(finding));
+
+        let overlay = "path: ./overlays/hosts/declared/inventory";
+        let waiting = named("hosts", &format!("{overlay}, dependsOn: [{{name: sipgen.services}}]"));
+        let objects = [waiting.as_str(), &objects[1], &objects[2]].join("---\n");
+        let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &objects)]);
+        let expected: &[Code] = if is_advised { &[] } else { &[Code::AgentCannotApply] };
+        assert_eq!(codes(&generated), expected, "{needed}: {:?}", generated.findings);
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::applied::AppliedDirectory;
+use super::directories::FLUX;
 use super::paths::{IGNORE_FILE, SourcePatterns};
 use super::repo::{DeliveryRepo, shown};
 use super::{Component, DeliveryWiring, ReachedContent, includes};
@@ -52,8 +53,31 @@ pub(super) fn check(
     if is_chosen {
         findings.extend(unknown_source(repo));
         findings.extend(not_decrypted(repo, wiring, applied));
+        findings.extend(waiting_for_itself(repo, applied));
     }
     findings
+}
+
+/// Reports objects that wait for the services, although what applies these waits for the objects.
+fn waiting_for_itself<'a>(
+    repo: &DeliveryRepo<'_>,
+    applied: &'a [AppliedDirectory],
+) -> impl Iterator<Item = Finding> + use<'a> {
+    let flux = &repo.settings.flux;
+    let needed_first = repo.needed_first.clone();
+    let services = flux.after_services();
+    let name = format!("{FLUX} {}/{services}", flux.namespace);
+    let waits = move |applied: &&AppliedDirectory| {
+        needed_first.contains(&applied.by) && applied.depends_on.contains(&name)
+    };
+    applied.iter().filter(waits).map(move |AppliedDirectory { by, place, .. }| {
+        let message = format!(
+            "{by} waits for `{services}`, and what applies that waits for it: Flux applies neither"
+        );
+        Finding::new(Code::AgentCannotApply, message)
+            .at(place.clone())
+            .help("remove the `dependsOn` of one of them")
+    })
 }
 
 /// Reports that sipgen's Kustomizations name a source by default, and the repo's FluxInstance makes

@@ -28,7 +28,7 @@ use crate::input::load::EntryKind;
 use crate::input::settings::gitops::SourceRef;
 
 /// Kind of Flux's objects in messages.
-const FLUX: &str = "Flux Kustomization";
+pub(super) const FLUX: &str = "Flux Kustomization";
 
 /// File that makes a directory a Helm chart.
 const CHART: &str = "Chart.yaml";
