@@ -373,6 +373,8 @@ pub struct HostSelector {
 pub struct Metal3ClusterSpec {
     /// The failure domains: a mapping in `v1beta1`, a list in `v1beta2`.
     pub failure_domains: Option<serde_json::Value>,
+    /// The `host` and `port` of the API.
+    pub control_plane_endpoint: Option<serde_json::Value>,
 }
 
 /// A ClusterClass's spec.

@@ -1,6 +1,7 @@
 //! A validated request for a cluster, of any kind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use std::sync::Arc;
 
@@ -48,6 +49,15 @@ pub struct Cluster {
     pub without_failure_domains: Option<NamedMetal3Cluster>,
     /// Version of Kubernetes of its control plane, if Cluster API's objects have it.
     pub kubernetes_version: Option<KubernetesVersion>,
+    /// Address of its API, if Cluster API's objects have it.
+    pub(crate) endpoint: Option<ApiEndpoint>,
+}
+
+/// The address of a Cluster's API.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiEndpoint {
+    pub(crate) address: IpAddr,
+    pub(crate) at: DocumentField,
 }
 
 /// Labels and annotations of a request.

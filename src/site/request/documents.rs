@@ -138,6 +138,7 @@ impl ClusterDocument {
             templates_beside: Vec::new(),
             without_failure_domains: None,
             kubernetes_version: None,
+            endpoint: None,
         }
     }
 

@@ -145,6 +145,7 @@ impl RequestSpec for ClusterSpec {
             machine_templates,
             without_failure_domains: check.without_failure_domains(self),
             kubernetes_version: check.kubernetes_version(self),
+            endpoint: check.endpoint(self),
             ..document.cluster(priority, node_sets)
         };
         let findings = check.findings;

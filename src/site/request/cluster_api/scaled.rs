@@ -7,7 +7,7 @@ use super::{ClusterApiValidation, missing_part};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
     ControlPlaneSpec, HealthCheckSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec,
-    ScaledTopology, TOPOLOGY_OWNED, Topology,
+    Metal3ClusterSpec, ScaledTopology, TOPOLOGY_OWNED, Topology,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
@@ -17,6 +17,7 @@ use crate::base::text::non_empty;
 use crate::input::decode;
 use crate::input::settings::services::KubernetesVersion;
 use crate::site::request::NamedMetal3Cluster;
+use crate::site::request::cluster::ApiEndpoint;
 use crate::site::request::cluster_parts::{PartDocument, PartSpec};
 
 /// A control plane or a MachineDeployment whose Machines are hosts of Metal3.
@@ -178,7 +179,8 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the version of Kubernetes of the control plane.
     pub(super) fn kubernetes_version(&self, spec: &ClusterSpec) -> Option<KubernetesVersion> {
-        let control_plane = spec.control_plane_ref.as_ref().and_then(|it| self.spec_of(it));
+        let referenced = |it| self.objects.referenced(it, &self.key.namespace)?.spec.as_ref().ok();
+        let control_plane = spec.control_plane_ref.as_ref().and_then(referenced);
         let version = match (&spec.topology, control_plane) {
             (Some(topology), _) => topology.version.clone(),
             (None, Some(PartSpec::ControlPlane(control_plane))) => control_plane.version.clone(),
@@ -190,20 +192,30 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the Metal3Cluster if the inputs have it, without failure domains.
     pub(super) fn without_failure_domains(&self, spec: &ClusterSpec) -> Option<NamedMetal3Cluster> {
-        let reference = spec.infrastructure_ref.as_ref()?;
-        let PartSpec::Metal3Cluster(own) = self.spec_of(reference)? else {
-            return None;
-        };
-        let document = self.objects.referenced(reference, &self.key.namespace)?;
-        own.failure_domains.is_none().then(|| NamedMetal3Cluster {
-            name: reference.name.clone(),
-            origin: document.origin.clone(),
-        })
+        let (document, own) = self.metal3_cluster(spec)?;
+        let name = spec.infrastructure_ref.as_ref()?.name.clone();
+        let origin = document.origin.clone();
+        own.failure_domains.is_none().then_some(NamedMetal3Cluster { name, origin })
     }
 
-    /// Returns the spec of the object that a reference names, if it is readable.
-    fn spec_of(&self, reference: &ClusterApiReference) -> Option<&'a PartSpec> {
-        self.objects.referenced(reference, &self.key.namespace)?.spec.as_ref().ok()
+    /// Returns the address of the API, if the Metal3Cluster has it.
+    pub(super) fn endpoint(&self, spec: &ClusterSpec) -> Option<ApiEndpoint> {
+        let (document, own) = self.metal3_cluster(spec)?;
+        let address = own.control_plane_endpoint.as_ref()?.get("host")?.as_str()?.parse().ok()?;
+        let route = ["spec", "controlPlaneEndpoint", "host"];
+        Some(ApiEndpoint { address, at: DocumentField::new(&document.origin, route) })
+    }
+
+    fn metal3_cluster(
+        &self,
+        spec: &ClusterSpec,
+    ) -> Option<(&'a PartDocument, &'a Metal3ClusterSpec)> {
+        let reference = spec.infrastructure_ref.as_ref()?;
+        let document = self.objects.referenced(reference, &self.key.namespace)?;
+        match &document.spec {
+            Ok(PartSpec::Metal3Cluster(own)) => Some((document, own)),
+            _ => None,
+        }
     }
 
     /// Returns the object that a reference names, and reports one that is missing or unreadable.
