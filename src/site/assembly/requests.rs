@@ -168,7 +168,7 @@ fn beside(
     };
     match (&mut sip_cluster.cluster, request.cluster) {
         (Some(cluster), Some(objects)) => {
-            cluster.kubernetes_version = objects.kubernetes_version.clone();
+            cluster.kubernetes_version = objects.kubernetes_version;
             let findings = cluster_api::disagreements(cluster, &objects, &context.inventory.hosts);
             let templates = objects.machine_templates.into_iter();
             cluster.templates_beside =
