@@ -141,19 +141,25 @@ impl PreviousOutput {
                 emptied: has_hosts && (content.is_empty() || is_ours && !has_object(content)),
                 listed_hosts: if lists_hosts { listed_hosts(below, &text()) } else { Vec::new() },
                 is_newer: layout::is_newer(content),
-                node_ports: is_named(layout::SERVICE)
-                    .then(|| node_ports(content))
-                    .unwrap_or_default(),
-                pinned_pools: kustomization_in(layout::TENANTS)
-                    .then(|| pinned_pools(&text()))
-                    .unwrap_or_default(),
+                node_ports: if is_named(layout::SERVICE) {
+                    node_ports(content)
+                } else {
+                    Vec::new()
+                },
+                pinned_pools: if kustomization_in(layout::TENANTS) {
+                    pinned_pools(&text())
+                } else {
+                    BTreeMap::new()
+                },
                 made_from: layout::made_from(content),
                 installed: is_named(layout::INSTALLER_JOB)
                     .then(|| InstallationRecord::find(content))
                     .flatten(),
-                shared: kustomization_in(layout::CLUSTERS)
-                    .then(|| layout::shared_directories(below, &text()))
-                    .unwrap_or_default(),
+                shared: if kustomization_in(layout::CLUSTERS) {
+                    layout::shared_directories(below, &text())
+                } else {
+                    BTreeSet::new()
+                },
             };
             ScanResult { says: Some(RecordedEntry::File(file)), read: has_hosts && is_ours }
         };
