@@ -11,6 +11,9 @@ use crate::support::{Repo, documents, kustomize_build};
 /// A namespace, the name of its Cluster, and the network of its hosts.
 type Tenant = (&'static str, &'static str, &'static str);
 
+/// The kustomizations of a case by directory. The first is that of the build.
+type Kustomizations = Vec<(&'static str, String)>;
+
 const EDGE: Tenant = ("m", "e", "192.0.2");
 
 /// A Cluster with one control-plane Machine, its Metal3Cluster and its template.
@@ -149,8 +152,7 @@ fn what_components_bind_is_bound_in_the_builds_that_include_them() {
     let component = |listed: &str| {
         format!("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n{listed}")
     };
-    // Files, of which the first is that of the build.
-    let cases: Vec<(&str, Tenant, Vec<(&str, String)>)> = vec![
+    let cases: Vec<(&str, Tenant, Kustomizations)> = vec![
         ("one namespace", neighbour, vec![("clusters", listed.clone())]),
         ("equal names", namesake, vec![("clusters", listed.clone())]),
         ("equal names of pools", other, vec![("clusters", listed.clone())]),
