@@ -1,11 +1,14 @@
 //! Values of the templates of load balancers.
 
+use std::net::IpAddr;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::base::api::address::bracketed;
 use crate::base::api::names::{NodePort, ObjectName, Role};
+use crate::base::finding::{Code, Finding};
 use crate::output::render::renderer::{Renderer, name_in};
 use crate::site::request::ClusterService;
 
@@ -85,12 +88,25 @@ pub(super) fn values(
     let ports: Vec<HaproxyPort> = service.node_ports.iter().map(port).collect();
     let is_free = |free: &u16| !ports.iter().any(|port| port.port == *free);
     let cluster = renderer.cluster;
-    let server = |(host, _, address)| HaproxyServer {
+    let server = |(host, _, address): (_, _, IpAddr)| HaproxyServer {
         name: name_in(cluster, host, ':'),
-        address: bracketed(address),
+        address: bracketed(address.to_canonical()),
     };
-    let servers = renderer.addressed(service)?.into_iter().map(server).collect();
+    let addressed = renderer.addressed(service)?;
     let settings = &renderer.site.settings.services;
+    let is_ipv6 = |(_, _, address): &&(_, _, IpAddr)| address.to_canonical().is_ipv6();
+    if let Some((host, _, address)) = addressed.iter().find(is_ipv6).filter(|_| !settings.ipv6) {
+        let message = format!(
+            "host {} has the IPv6 address {address}, which {} cannot reach, because of `services.ipv6: false`",
+            host.key,
+            service.object_name(&cluster.key)
+        );
+        let finding = Finding::new(Code::Unaddressed, message).at(host.network_place());
+        let help = "remove `ipv6: false` from `services`, or give the host an IPv4 address";
+        renderer.rendered.findings.push(finding.help(help));
+        return None;
+    }
+    let servers = addressed.into_iter().map(server).collect();
     let range = settings.node_port_range;
     Some(HaproxyValues {
         replicas: fields.get("replicas").cloned().unwrap_or_default(),
