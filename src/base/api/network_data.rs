@@ -59,6 +59,9 @@ pub enum MalformedNetworkData {
         /// A description of the value. It quotes the value only if it looks like an address.
         address: String,
     },
+    /// An `ip_address` whose value Flux fills in.
+    #[error("has a variable of Flux in network `{0}`, whose value is unknown")]
+    Variable(String),
     /// An `ip_address` that no host can have.
     #[error("has the ip_address `{address}` in network `{network}`, which {why}")]
     Unusable {
@@ -203,6 +206,9 @@ impl NetworkData {
                     let cards =
                         network.link.as_str().map(|link| cards(link, &links)).unwrap_or_default();
                     Ok(NetworkEntry { id, address: Some(address), cards })
+                }
+                Some(Err(_)) if network.ip_address.is_some_and(|text| text.contains("${")) => {
+                    Err(MalformedNetworkData::Variable(id))
                 }
                 Some(Err(address)) => Err(MalformedNetworkData::Address { network: id, address }),
             })

@@ -227,13 +227,16 @@ impl Networks {
 /// Length in bytes of the hash that kustomize appends to generated names.
 const HASH: usize = 10;
 
-/// Reports unreadable network data, except encrypted data, which `plan::encrypted` reports.
+/// Reports unreadable network data, except encrypted data, which `plan::encrypted` reports, and
+/// unknown data.
 fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {
         // Other programs may read that format.
         NetworkDataError::Encrypted
-        | NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(_)) => return None,
+        | NetworkDataError::Malformed(
+            MalformedNetworkData::OtherFormat(_) | MalformedNetworkData::Variable(_),
+        ) => return None,
         NetworkDataError::Malformed(
             MalformedNetworkData::Address { .. } | MalformedNetworkData::Unusable { .. },
         ) => {
