@@ -511,3 +511,82 @@ fn no_host_has_the_address_of_its_pools_gateway_or_at_an_end_of_its_network() {
     with_network_data(&repo, "192.0.2.0");
     assert_says(&repo.refused(), &["SIP0334", "is the first or last address of its network"]);
 }
+
+#[test]
+fn no_host_has_the_virtual_address_of_an_api() {
+    for (address, replicas, is_reported) in
+        [("192.0.2.1", 3, true), ("192.0.2.1", 1, false), ("192.0.2.2", 3, false)]
+    {
+        let repo = repo("{}");
+        repo.write(
+            "clusters/edge.yaml",
+            &CLUSTER.replace("replicas: 1", &format!("replicas: {replicas}")),
+        );
+        repo.replace(
+            "inventory/hosts.yaml",
+            "{name: m1, ",
+            &format!(
+                "{{name: m1, annotations: {{sip.airshipit.org/addresses: provisioning={address}}}, "
+            ),
+        );
+        let said = repo.generate(&[]).expect(0).stderr;
+        let says = "warning[SIP0312]: controlPlaneEndpoint `192.0.2.1` of `tenant-a/edge` is the address of host `tenant-a/m1`";
+        assert_eq!(said.contains(says), is_reported, "{address} {replicas} {said}");
+    }
+}
+
+#[test]
+fn without_ipv6_a_load_balancer_has_ipv4_servers_only() {
+    for (address, settings, server) in [
+        ("2001:db8::1", "{}", Some("[2001:db8::1]:6443")),
+        ("2001:db8::1", "services: {ipv6: false}", None),
+        ("::ffff:192.0.2.7", "services: {ipv6: false}", Some(" 192.0.2.7:6443")),
+    ] {
+        let repo = repo("{m2-provisioning: 192.0.2.12}");
+        repo.write("sipgen.yaml", &format!("{settings}\n"));
+        repo.replace(
+            "inventory/hosts.yaml",
+            "{name: m1, ",
+            &format!("{{name: m1, annotations: {{sip.airshipit.org/addresses: \"provisioning={address}\"}}, "),
+        );
+        let run = repo.generate(&[]).expect(i32::from(server.is_none()));
+        match server {
+            Some(server) => assert_says(&haproxy(&repo), &[server]),
+            None => assert_says(
+                &run.stderr,
+                &[
+                    "error[SIP0311]: host tenant-a/m1 has the IPv6 address 2001:db8::1",
+                    "`services.ipv6: false`",
+                ],
+            ),
+        }
+    }
+}
+
+#[test]
+fn network_data_with_an_unknown_variable_of_flux_is_unknown() {
+    for address in ["${N1}", "192.0.2.${N1}", "${N1}/24"] {
+        let repo = Repo::of_hosts(1);
+        let text = crate::support::host("host-1", "") + "  networkData: {name: nd}\n";
+        repo.write(
+            "inventory/hosts.yaml",
+            &(text
+                + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: nd, namespace: metal}\nstringData:\n  networkData: |\n    \
+                   networks:\n    - {id: oam, type: ipv4, ip_address: \""
+                + address
+                + "\"}\n"),
+        );
+        repo.want("metal/edge", 1);
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert!(!said.contains("SIP0334"), "{said}");
+        repo.replace(
+            "clusters/metal.edge.yaml",
+            "spec: {",
+            "spec: {services: {loadBalancerWorker: [{image: \"haproxy:3.0.11\", nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}]}, ",
+        );
+        assert_says(
+            &repo.refused(),
+            &["which has a variable of Flux in network `oam`, whose value is unknown"],
+        );
+    }
+}
