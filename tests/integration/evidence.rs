@@ -576,7 +576,7 @@ fn network_data_that_the_kustomization_of_its_host_omits_is_reported() {
         &repo,
         "metal/nd.yaml",
         "SIP0341",
-        "host metal/a names network data that no agent applies",
+        "the network data of host metal/a is not applied",
     );
     // A live copy proves that something applies it.
     repo.remove("metal/below/nd.yaml");
@@ -610,9 +610,9 @@ fn an_object_of_a_cluster_that_the_kustomization_beside_it_omits_is_reported() {
             files.iter().map(|(name, _)| *name).filter(|it| *it != omitted).collect();
         repo.write("c0/kustomization.yaml", &format!("resources: [{}]\n", listed.join(", ")));
         let what = match omitted {
-            "workers.yaml" => "object MachineDeployment `ta/c0-md` is not applied",
-            "md.yaml" => "object Metal3MachineTemplate `ta/c0-md` is not applied",
-            "cluster.yaml" => "object Cluster `ta/c0` is not applied",
+            "workers.yaml" => "MachineDeployment `ta/c0-md` is not applied",
+            "md.yaml" => "Metal3MachineTemplate `ta/c0-md` is not applied",
+            "cluster.yaml" => "Cluster `ta/c0` is not applied",
             _ => "2 objects, ",
         };
         assert_omitted(&repo, &format!("c0/{omitted}"), "SIP0909", what);

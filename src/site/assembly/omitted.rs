@@ -9,7 +9,6 @@ use super::concern::is_example;
 use crate::base::api::host::live_field;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::grouped;
-use crate::base::text::{counted, subject_with_first};
 use crate::input::kustomize::Builds;
 use crate::input::settings::{Settings, sources};
 use crate::site::delivery::Agents;
@@ -36,16 +35,10 @@ impl AppliedFiles<'_> {
     pub(super) fn network_data(&self, networks: &Networks, hosts: &[HostDocument]) -> Vec<Finding> {
         let unrendered = networks.unrendered(hosts);
         let listed = unrendered.iter().map(|(host, _)| &host.origin);
-        let objects =
-            unrendered.iter().map(|(host, secret)| (*secret, format!("host {}", host.key)));
-        let what = |objects: &[NamedOrigin<'_>]| {
-            let subject = match objects {
-                [(_, host)] => format!("{host} names"),
-                _ => format!("{} name", counted(objects.len(), "host")),
-            };
-            format!("{subject} network data that no agent applies")
-        };
-        self.omitted(listed, objects, Code::MissingNetworkData, what)
+        let objects = unrendered
+            .iter()
+            .map(|(host, secret)| (*secret, format!("the network data of host {}", host.key)));
+        self.omitted(listed, objects, Code::MissingNetworkData)
     }
 
     /// Reports objects of Clusters.
@@ -65,11 +58,7 @@ impl AppliedFiles<'_> {
         let listed = objects.iter().map(|(origin, ..)| *origin);
         let manifests = objects.iter().filter(|(_, metadata, _)| live_field(metadata).is_none());
         let manifests = manifests.map(|(origin, _, name)| (*origin, name.clone()));
-        let what = |objects: &[NamedOrigin<'_>]| {
-            let first = objects.first().map(|(_, name)| name.as_str()).unwrap_or_default();
-            format!("{} not applied", subject_with_first(objects.len(), "object", first))
-        };
-        self.omitted(listed, manifests, Code::RequestPartUnowned, what)
+        self.omitted(listed, manifests, Code::RequestPartUnowned)
     }
 
     /// Reports objects in files that kustomizations omit, beside those that are listed.
@@ -78,7 +67,6 @@ impl AppliedFiles<'_> {
         listed: impl Iterator<Item = &'o Origin>,
         objects: impl Iterator<Item = NamedOrigin<'o>>,
         code: Code,
-        what: impl Fn(&[NamedOrigin<'o>]) -> String,
     ) -> Vec<Finding> {
         let is_built = |origin: &Origin| !self.builds.reach_of(origin).is_empty();
         let listed = listed.filter(|origin| is_built(origin));
@@ -103,8 +91,12 @@ impl AppliedFiles<'_> {
                 if self.agents.apply_plainly(self.builds, &file) {
                     return None;
                 }
-                let (first, _) = objects.first()?;
-                let message = format!("{kustomization} does not list {file}: {}", what(&objects));
+                let (first, name) = objects.first()?;
+                let what = match objects.len() {
+                    1 => format!("{name} is"),
+                    count => format!("{count} objects, {name} among them, are"),
+                };
+                let message = format!("{kustomization} does not list {file}: {what} not applied");
                 let others = objects.iter().skip(1).take(SHOWN);
                 let others = others.map(|(origin, name)| (origin.name(), name.clone()));
                 Some(Finding::new(code, message).at(first.name()).see_each(others).help(format!(
