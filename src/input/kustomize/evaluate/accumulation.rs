@@ -96,7 +96,7 @@ impl BuildEvaluation<'_> {
         self.budget
             .step(STEPS_PER_KUSTOMIZATION)
             .map_err(BuildFailure::at(&Place::File(node.origin.file.clone())))?;
-        let kustomization = &node.kustomization;
+        let (kustomization, given) = (&node.kustomization, objects.list.len());
         objects.are_partial |= kustomization.made_elsewhere().next().is_some();
         let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
         for (list, entries) in lists {
@@ -104,14 +104,19 @@ impl BuildEvaluation<'_> {
                 self.add_resource(node, entry, &place, &mut objects)?;
             }
         }
-        // Checked once for the whole list, because a check per file would be quadratic.
-        self.check_unique(&objects.list)?;
+        // Checked once for the whole list, because a check per file would be quadratic. Most components
+        // add nothing.
+        if objects.list.len() > given {
+            self.check_unique(&objects.list)?;
+        }
         self.check_files(node, &objects)?;
         self.generate(node, &mut objects)?;
         for node in [Some(node), self.added_by_agent(directory)].into_iter().flatten() {
             objects = self.add_components(node, objects)?;
         }
-        objects.note_level(directory);
+        if !node.is_component() || !node.components.is_empty() {
+            objects.note_level(directory);
+        }
         self.configure(node, &objects)?;
         self.transform(node, &mut objects)?;
         self.collect_vars(node, &mut objects)?;

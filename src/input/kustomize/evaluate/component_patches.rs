@@ -35,6 +35,9 @@ impl Builds {
         for object in &delivered.objects {
             let mut levels = object.levels.iter().filter(|level| level.directory == listed_in);
             let Some(level) = levels.next() else { continue };
+            if !patches.iter().any(|(selector, _)| selector.may_select(object, &level.name)) {
+                continue;
+            }
             let mut there = object.clone();
             there.set(&["metadata", "name"], &level.name, &object.origin.start());
             let selecting = patches.iter().filter(|(selector, _)| selector.selects(&there));

@@ -372,6 +372,8 @@ impl BuildObject {
     pub(super) fn note_level(&mut self, directory: &Utf8PathBuf) {
         let Id { name, namespace, .. } = self.id();
         let namespace = (!namespace.is_empty()).then_some(namespace);
+        // A kustomization may list thousands of components.
+        self.levels.pop_if(|level| level.directory == *directory);
         self.levels.push(ComponentLevel { directory: directory.clone(), name, namespace });
     }
 }

@@ -127,6 +127,13 @@ impl Selector {
             && self.selects_by_labels(object)
     }
 
+    /// Returns whether it may select an object that has a name at some point of the build.
+    pub(super) fn may_select(&self, object: &BuildObject, name: &str) -> bool {
+        let had_name = || object.first_id().is_some_and(|id| self.name.matches(&id.name));
+        let kind = || object.value.get("kind").and_then(Value::as_str).unwrap_or_default();
+        (self.name.matches(name) || had_name()) && self.kind.matches(kind())
+    }
+
     /// Returns whether a replacement with this target applies to an id.
     pub(super) fn selects_id(&self, id: &Id) -> bool {
         self.is_of_kind(id) && self.name.matches(&id.name) && self.namespace.matches(&id.namespace)
