@@ -42,7 +42,8 @@ pub(super) fn findings(
             let kind = object.value.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();
             let metadata = object.value.get("metadata");
             let text = |field: &str| metadata?.get(field)?.as_str();
-            let namespace = text("namespace").unwrap_or("default");
+            // Agents may give an object without a namespace that of the cluster.
+            let namespace = text("namespace").unwrap_or(cluster.namespace.as_str());
             let (mistake, place) = if namespace != cluster.namespace.as_str() {
                 (BindingMistake::OtherNamespace, listing.place.clone())
             } else if let Some(place) = target.undone_at {

@@ -61,6 +61,19 @@ fn each_tenant_needs_a_kustomization_of_its_own() {
         assert_eq!(messages.len(), count, "{messages:?}");
         assert!(messages.iter().all(|it| it.contains("undoes") && it.contains("of m/e")));
     }
+    // The namespace may be that of an Application's destination.
+    let unnamed = template("e-workers", "", "").replace("namespace: m", "");
+    for (template, count) in
+        [(&unnamed, 0), (&template("e-workers", "", "").replace("namespace: m", "namespace: n"), 1)]
+    {
+        let messages = unbound(&[
+            ("requests.yaml", &request("e", nodes)),
+            ("tenant/e.yaml", template),
+            ("tenant/kustomization.yaml", &one),
+        ]);
+        assert_eq!(messages.len(), count, "{messages:?}");
+        assert!(messages.iter().all(|it| it.contains("n/e-workers, of another namespace")));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! * `host_origin`: which build renders a host; `requests`: checked requests.
 //! * `delivered`: objects as builds change them; `evidence`: proof that labels of a host arrive.
 //! * `omitted`: objects that a kustomization omits.
+//! * `tenant_components`: where the components of clusters for Cluster API are included.
 //! * `operators_templates`: HAProxy templates of the SIP operator.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `agent_builds`: changes of agents' objects to builds; `substitution`: values of Flux's variables.
