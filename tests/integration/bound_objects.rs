@@ -30,6 +30,36 @@ fn template(name: &str, more: &str, spec: &str) -> String {
     )
 }
 
+/// A Cluster with one control-plane Machine, without its template.
+fn cluster() -> String {
+    let object = |group: &str, kind: &str, spec: &str| {
+        format!(
+            "---\napiVersion: {group}/v1beta1\nkind: {kind}\nmetadata: {{name: e, namespace: m}}\nspec: {spec}\n"
+        )
+    };
+    let reference =
+        |group: &str, kind: &str| format!("{{apiVersion: {group}/v1beta1, kind: {kind}, name: e}}");
+    let (control_plane, metal3) =
+        ("controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io");
+    [
+        object(
+            "cluster.x-k8s.io",
+            "Cluster",
+            &format!("{{controlPlaneRef: {}}}", reference(control_plane, "KubeadmControlPlane")),
+        ),
+        object(
+            control_plane,
+            "KubeadmControlPlane",
+            &format!(
+                "{{replicas: 1, version: v1.34.0, rolloutStrategy: {{rollingUpdate: {{maxSurge: 0}}}}, machineTemplate: \
+                 {{infrastructureRef: {}}}}}",
+                reference(metal3, "Metal3MachineTemplate")
+            ),
+        ),
+    ]
+    .concat()
+}
+
 /// The messages about objects that are not bound.
 fn unbound(files: &[(&str, &str)]) -> Vec<String> {
     let hosts =
@@ -155,32 +185,7 @@ fn agents_include_components_and_undo_what_they_set() {
 
 #[test]
 fn templates_of_a_cluster_beside_a_sipcluster_select_its_hosts() {
-    let object = |group: &str, kind: &str, spec: &str| {
-        format!(
-            "---\napiVersion: {group}/v1beta1\nkind: {kind}\nmetadata: {{name: e, namespace: m}}\nspec: {spec}\n"
-        )
-    };
-    let reference =
-        |group: &str, kind: &str| format!("{{apiVersion: {group}/v1beta1, kind: {kind}, name: e}}");
-    let (control_plane, metal3) =
-        ("controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io");
-    let cluster = [
-        object(
-            "cluster.x-k8s.io",
-            "Cluster",
-            &format!("{{controlPlaneRef: {}}}", reference(control_plane, "KubeadmControlPlane")),
-        ),
-        object(
-            control_plane,
-            "KubeadmControlPlane",
-            &format!(
-                "{{replicas: 1, version: v1.34.0, rolloutStrategy: {{rollingUpdate: {{maxSurge: 0}}}}, machineTemplate: \
-                 {{infrastructureRef: {}}}}}",
-                reference(metal3, "Metal3MachineTemplate")
-            ),
-        ),
-    ]
-    .concat();
+    let cluster = cluster();
     let component = "components: [../overlays/tenants/m/e/cluster-api]\n";
     let selecting = ", hostSelector: {matchLabels: {sip.airshipit.org/cluster-name: e}}";
     for (spec, listed, is_reported) in
@@ -203,4 +208,18 @@ fn templates_of_a_cluster_beside_a_sipcluster_select_its_hosts() {
         let said = repo.generate(&[]).expect(0).stderr;
         assert_eq!(said.contains("SIP0905"), is_reported, "{spec} {listed}: {said}");
     }
+}
+
+#[test]
+fn a_patch_of_a_template_is_no_second_template() {
+    let patch = template("e", "", ", hostSelector: {matchLabels: {size: big}}");
+    let generated = generated_of(&[
+        ("sipgen.yaml", "requests: {clusterAPI: {clusters: all}}\n"),
+        ("metal/hosts.yaml", &HOSTS.replace("namespace: m}", "namespace: m, labels: {size: big}}")),
+        ("metal/kustomization.yaml", "resources: [hosts.yaml]\n"),
+        ("tenant/cluster.yaml", &(cluster() + "---\n" + &template("e", "", ""))),
+        ("tenant/patch.yaml", &patch),
+        ("tenant/kustomization.yaml", "resources: [cluster.yaml]\npatches: [{path: patch.yaml}]\n"),
+    ]);
+    assert!(generated.findings.is_empty(), "{:?}", generated.findings);
 }

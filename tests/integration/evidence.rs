@@ -550,6 +550,12 @@ fn assert_omitted(repo: &Repo, file: &str, code: &str, what: &str) {
     };
     repo.write(&kustomization, &listed.replace("resources: [", &format!("resources: [{name}, ")));
     says_nothing(repo);
+    // A plugin may read the file.
+    let ksops = format!("{directory}/ksops.yaml");
+    repo.write(&ksops, "{apiVersion: viaduct.ai/v1, kind: ksops, metadata: {name: k}}\n");
+    repo.write(&kustomization, &format!("{listed}generators: [ksops.yaml]\n"));
+    says_nothing(repo);
+    repo.remove(&ksops);
     repo.write(&kustomization, &listed);
     let text = repo.read(file);
     repo.remove(file);

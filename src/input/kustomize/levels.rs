@@ -186,11 +186,13 @@ impl Builds {
             .unwrap_or_else(|| Place::File(root.file.clone()))
     }
 
-    /// Returns whether a directory's kustomization makes objects of Helm charts.
-    pub(crate) fn inflates_charts(&self, directory: &Utf8Path) -> bool {
-        self.nodes.get(directory).is_some_and(|node| {
-            node.kustomization.made_elsewhere().any(|field| field.starts_with("helm"))
-        })
+    /// Returns the fields of a directory's kustomization by which plugins and Helm make objects.
+    pub(crate) fn made_elsewhere(
+        &self,
+        directory: &Utf8Path,
+    ) -> impl Iterator<Item = &'static str> {
+        let node = self.nodes.get(directory).into_iter();
+        node.flat_map(|node| node.kustomization.made_elsewhere())
     }
 
     /// Returns the file of a directory's kustomization.

@@ -86,6 +86,11 @@ impl<'a> BuildNames<'a> {
         namespaces.filter_map(|(namespace, _)| namespace.parse().ok()).collect()
     }
 
+    /// Returns whether a document is a patch, which has a kind and a name but is no object.
+    pub(super) fn is_patch(&self, origin: &Origin) -> bool {
+        !origin.is_rendered() && self.builds.is_patch(&origin.file)
+    }
+
     /// Returns namespace and name of a host, or of another object; `None`, with a finding, if they are
     /// invalid.
     pub(super) fn host_key(
@@ -94,8 +99,7 @@ impl<'a> BuildNames<'a> {
         origin: &Origin,
         metadata: &Metadata,
     ) -> Option<HostKey> {
-        // A patch has a kind and a name but is no object.
-        if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
+        if self.is_patch(origin) {
             return None;
         }
         let name = metadata.name.as_deref().unwrap_or_default();

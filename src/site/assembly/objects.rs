@@ -333,7 +333,7 @@ fn name_cluster_parts(
 ) -> Vec<(PartKey, PartDocument)> {
     let mut named = Vec::new();
     for ReadObject { origin, content, .. } in parts {
-        if names.inputs.contains(&origin) {
+        if names.inputs.contains(&origin) && !names.is_patch(&origin) {
             let name = content.metadata.name.clone().unwrap_or_default();
             let namespaces = names.namespaces_of(&origin, &content.metadata);
             let part = PartDocument { origin, ..*content };
@@ -351,10 +351,9 @@ fn name_address_objects(
     names: &BuildNames<'_>,
     builds: &Builds,
 ) -> Vec<NamedObject> {
-    let is_patch = |origin: &Origin| !origin.is_rendered() && builds.is_patch(&origin.file);
-    let inputs = objects
-        .iter()
-        .filter(|ReadObject { origin, .. }| names.inputs.contains(origin) && !is_patch(origin));
+    let inputs = objects.iter().filter(|ReadObject { origin, .. }| {
+        names.inputs.contains(origin) && !names.is_patch(origin)
+    });
     let named = inputs.flat_map(|ReadObject { origin, content, .. }| {
         let NamedContent { metadata, object } = &**content;
         let name = metadata.name.as_deref().unwrap_or_default();

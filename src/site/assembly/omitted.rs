@@ -82,7 +82,9 @@ impl AppliedFiles<'_> {
         let by_file = objects.filter(is_loose).filter_map(|object| {
             let file = &object.0.file;
             let kustomization = self.builds.forgetful(file, &listed)?;
-            Some(((kustomization, file.clone()), object))
+            // A plugin such as KSOPS may read the file.
+            let may_be_read = self.builds.made_elsewhere(kustomization.parent()?).next().is_some();
+            (!may_be_read).then_some(((kustomization, file.clone()), object))
         });
         let by_file: BTreeMap<(Arc<Utf8Path>, Arc<Utf8Path>), Vec<NamedOrigin<'o>>> =
             grouped(by_file);

@@ -152,7 +152,10 @@ pub(crate) fn applied_builds(
             PlainDirectory::Files(_) | PlainDirectory::Autodetect => {}
         }
         let charts = reached.kustomizations.iter();
-        for directory in charts.filter(|directory| builds.inflates_charts(directory)) {
+        let inflates = |directory: &Utf8Path| {
+            builds.made_elsewhere(directory).any(|field| field.starts_with("helm"))
+        };
+        for directory in charts.filter(|directory| inflates(directory)) {
             render(directory.join(CHART_HOME), "Helm", None);
         }
         all.overlays.extend(&reached.overlays);
