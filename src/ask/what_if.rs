@@ -252,10 +252,9 @@ fn spare(runs: [(&GeneratedSite, &Overview); 2]) -> Vec<SpareChange> {
         before: before.free,
         after: after.free,
     });
-    let key = |change: &SpareChange| {
-        let SpareChange { selector, hardware, namespace, interfaces, .. } = change.clone();
-        (selector, hardware, namespace, interfaces)
-    };
-    let by_words: BTreeMap<_, _> = changes.map(|change| (key(&change), change)).collect();
-    by_words.into_values().collect()
+    let by_words = changes.map(|it| {
+        let requirements = (it.selector.clone(), it.hardware.clone());
+        ((requirements, it.namespace.clone(), it.interfaces.clone()), it)
+    });
+    by_words.collect::<BTreeMap<_, _>>().into_values().collect()
 }

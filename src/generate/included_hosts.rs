@@ -137,7 +137,7 @@ impl<'a> CompleteRepo<'a> {
         let is_unknown = |it: &Finding| hosts.is_empty() && it.code == Code::DirectoryUnread;
         let delivered = match delivered {
             // Without hosts, the part that is known suffices.
-            Err(Some(finding)) if is_unknown(&finding) => {
+            Err(Some(finding)) if compares_hosts && is_unknown(&finding) => {
                 let built = BuiltDirectory { is_vital: &|_| false, ..built };
                 builds.delivered_by(&self.repo, &built)
             }

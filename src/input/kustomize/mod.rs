@@ -297,20 +297,17 @@ impl Builds {
     pub(crate) fn inline_patches(&self) -> impl Iterator<Item = (&Origin, ListEntry<'_>)> {
         self.nodes.values().flat_map(|node| {
             let own = &node.kustomization;
-            let [patches, json] =
-                [("patches", &own.patches), ("patchesJson6902", &own.patches_json6902)].map(
-                    |(list, patches)| {
-                        let texts = patches.iter().flatten().map(Patch::inline).enumerate();
-                        texts.filter_map(move |(index, text)| {
-                            Some(ListEntry { list, index, text: text? })
-                        })
-                    },
-                );
-            let merges = own.patches_strategic_merge.iter().flatten().enumerate();
-            let merges = merges.filter(|(_, text)| is_inline(text));
+            let lists = [("patches", &own.patches), ("patchesJson6902", &own.patches_json6902)];
+            let patches = lists.into_iter().flat_map(|(list, patches)| {
+                patches.iter().flatten().enumerate().filter_map(move |(index, patch)| {
+                    Some(ListEntry { list, index, text: patch.inline()? })
+                })
+            });
             let list = "patchesStrategicMerge";
+            let merges = own.patches_strategic_merge.iter().flatten().enumerate();
             let merges = merges.map(move |(index, text)| ListEntry { list, index, text });
-            patches.chain(json).chain(merges).map(|entry| (&node.origin, entry))
+            let merges = merges.filter(|entry| is_inline(entry.text));
+            patches.chain(merges).map(|entry| (&node.origin, entry))
         })
     }
 

@@ -1,5 +1,6 @@
 //! Objects as builds deliver them, for builds that change more than the namespace.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -45,7 +46,9 @@ pub(super) fn by_builds(
         |object: &ReadObject| is_vital(object) && !matches!(object.content, ReadContent::Host(_));
     let is_unreadable = |object: &ReadObject| matches!(object.content, ReadContent::Unreadable(_));
     let is_by_flux = |object: &ReadObject| matches!(&object.content, ReadContent::Agent(agent) if agent.is_by_flux());
-    let host_files = files_with(&|object| matches!(object.content, ReadContent::Host(_)));
+    // Few agents' objects set names.
+    let host_files =
+        LazyCell::new(|| files_with(&|object| matches!(object.content, ReadContent::Host(_))));
     let has_no_hosts = |directory: &Utf8Path| {
         !builds.below(directory).keys().any(|file| host_files.contains(file.as_path()))
     };

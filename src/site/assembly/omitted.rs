@@ -37,6 +37,7 @@ impl AppliedFiles<'_> {
         let listed = unrendered.iter().map(|(host, _)| &host.origin);
         let objects = unrendered
             .iter()
+            .filter(|(_, secret)| self.is_loose(secret))
             .map(|(host, secret)| (*secret, format!("the network data of host {}", host.key)));
         self.omitted(listed, objects, Code::MissingNetworkData)
     }
@@ -49,19 +50,32 @@ impl AppliedFiles<'_> {
     ) -> Vec<Finding> {
         let clusters = clusters.iter().map(|(cluster, _)| {
             let ClusterDocument { kind, key, origin, metadata, .. } = cluster;
-            (origin, metadata, format!("{kind} `{key}`"))
+            (origin, metadata, (kind.as_str(), &key.namespace, key.name.as_str()))
         });
         let parts = parts.all().map(|(namespace, name, part)| {
-            (&part.origin, &part.metadata, format!("{} `{namespace}/{name}`", part.kind))
+            (&part.origin, &part.metadata, (part.kind.as_str(), namespace, name))
         });
         let objects: Vec<_> = clusters.chain(parts).collect();
         let listed = objects.iter().map(|(origin, ..)| *origin);
-        let manifests = objects.iter().filter(|(_, metadata, _)| live_field(metadata).is_none());
-        let manifests = manifests.map(|(origin, _, name)| (*origin, name.clone()));
+        let manifests = objects.iter().filter(|(origin, metadata, _)| {
+            self.is_loose(origin) && live_field(metadata).is_none()
+        });
+        let manifests = manifests.map(|(origin, _, (kind, namespace, name))| {
+            (*origin, format!("{kind} `{namespace}/{name}`"))
+        });
         self.omitted(listed, manifests, Code::RequestPartUnowned)
     }
 
-    /// Reports objects in files that kustomizations omit, beside those that are listed.
+    /// Returns whether a document is in a file that no build has, and that is no example.
+    fn is_loose(&self, origin: &Origin) -> bool {
+        let file = &origin.file;
+        !origin.is_rendered()
+            && self.builds.reach(file).is_empty()
+            && !self.builds.is_patch(file)
+            && !is_example(file)
+    }
+
+    /// Reports loose objects that kustomizations omit, beside those that are listed.
     fn omitted<'o>(
         &self,
         listed: impl Iterator<Item = &'o Origin>,
@@ -72,14 +86,7 @@ impl AppliedFiles<'_> {
         let listed = listed.filter(|origin| is_built(origin));
         let listed: BTreeSet<&Utf8Path> =
             listed.filter_map(|origin| origin.file.parent()).collect();
-        let is_loose = |(origin, _): &NamedOrigin<'_>| {
-            let file = &origin.file;
-            !origin.is_rendered()
-                && self.builds.reach(file).is_empty()
-                && !self.builds.is_patch(file)
-                && !is_example(file)
-        };
-        let by_file = objects.filter(is_loose).filter_map(|object| {
+        let by_file = objects.filter_map(|object| {
             let file = &object.0.file;
             let kustomization = self.builds.forgetful(file, &listed)?;
             // A plugin such as KSOPS may read the file.
