@@ -5,8 +5,7 @@
 //! systems without such locks are used without one, because runs compare files before they replace
 //! them.
 
-use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -27,13 +26,8 @@ pub struct Lock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds the lock.
-    #[error("`{directory}` is in use by {holder}; wait for it, or stop it")]
-    Held {
-        /// The directory.
-        directory: String,
-        /// The process that holds the lock.
-        holder: String,
-    },
+    #[error("`{0}` is in use by another process; wait for it, or stop it")]
+    Held(String),
     /// The directory cannot be opened.
     #[error("cannot lock `{directory}`: {source}")]
     Unreadable {
@@ -81,51 +75,12 @@ fn acquire(
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
         }
     }
-    Err(LockError::Held { directory: name(), holder: holder(&file) })
-}
-
-/// Returns the process that holds a lock on a file, according to `/proc/locks`.
-fn holder(file: &File) -> String {
-    let inode = file.metadata().map_or(0, |found| found.ino());
-    let table = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let Some(process) = holder_in(&table, inode) else {
-        return "another process".to_owned();
-    };
-    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
-    let name: String = name.chars().filter(|c| !c.is_control()).collect();
-    if name.is_empty() {
-        format!("process {process}")
-    } else {
-        format!("process {process} ({name})")
-    }
-}
-
-/// Returns the first process with an `flock` on an inode. Lines with an arrow are processes that
-/// wait.
-fn holder_in(table: &str, inode: u64) -> Option<u32> {
-    table.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [_, "FLOCK", _, _, process, place, ..] = fields.as_slice() else {
-            return None;
-        };
-        let is_it = place.rsplit(':').next().is_some_and(|number| number.parse() == Ok(inode));
-        process.parse().ok().filter(|_| is_it)
-    })
+    Err(LockError::Held(name()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_holder_is_found_in_the_kernels_table() {
-        let table = "1: POSIX  ADVISORY  WRITE 7 08:01:42 0 EOF\n\
-                     2: -> FLOCK  ADVISORY  WRITE 8 08:01:42 0 EOF\n\
-                     3: FLOCK  ADVISORY  WRITE 9 08:01:43 0 EOF\n\
-                     4: FLOCK  ADVISORY  WRITE 4711 08:01:42 0 EOF\n";
-        assert_eq!(holder_in(table, 42), Some(4711));
-        assert_eq!(holder_in(table, 44), None);
-    }
 
     #[test]
     fn readers_share_a_directory_and_a_writer_does_not() {

@@ -442,12 +442,6 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
         ],
     );
 
-    repo.replace(DEPOT, "{cluster: depot}", "{cluster: depot, cluster-type: virtlet-vm}");
-    assert_says(
-        &validate(&repo, &[]).expect(1).stdout,
-        &["The hosts of a `virtlet-vm` cluster were pods"],
-    );
-
     repo.write(HOSTS, &crate::support::live_host("depot-01", ""));
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(

@@ -9,7 +9,7 @@ use crate::base::api::hardware_requirements::is_cpu_flag;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{NodeName, Part, Role};
-use crate::base::api::provisioning::{MachineRequest, ProvisioningSpec, VIRTLET_VM};
+use crate::base::api::provisioning::{MachineRequest, ProvisioningSpec};
 use crate::base::api::quantity;
 use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep};
 use crate::base::text::counted;
@@ -25,10 +25,10 @@ use crate::site::request::documents::mistake_findings;
 const MOST_NEAR: usize = 3;
 
 /// Returns the help for a MAC address that no host has.
-fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> String {
+fn help_for(macs: &HostsByMac<'_>, mac: MacAddress) -> String {
     let near = macs.near(mac, MOST_NEAR);
     let bare = macs.all().iter().filter(|host| host.machine.nics.is_empty()).count();
-    let help = if let [(first, host), rest @ ..] = near.as_slice() {
+    if let [(first, host), rest @ ..] = near.as_slice() {
         let rest = rest.iter().map(|(mac, host)| format!(", {mac} is one of {}", host.key));
         format!("correct it: {first} is one of {}{}", host.key, rest.collect::<String>())
     } else if bare == 0 {
@@ -39,13 +39,6 @@ fn help_for(macs: &HostsByMac<'_>, mac: MacAddress, is_virtlet_vm: bool) -> Stri
             "correct it; or inspect the hosts and take a new snapshot: no network card is known of {}",
             counted(bare, "host")
         )
-    };
-    if is_virtlet_vm {
-        format!(
-            "{help}. The hosts of a `{VIRTLET_VM}` cluster were pods; sipgen assigns BareMetalHosts to it"
-        )
-    } else {
-        help
     }
 }
 
@@ -68,7 +61,6 @@ impl ProvisioningValidation<'_> {
         &mut self,
         spec: &ProvisioningSpec,
         macs: &HostsByMac<'_>,
-        is_virtlet_vm: bool,
     ) -> (BTreeMap<Part, Box<NodeSet>>, Installation) {
         if spec.masters.iter().flatten().next().is_none() {
             // The list is required: if empty were valid, a typo would release every host of the
@@ -107,7 +99,7 @@ impl ProvisioningValidation<'_> {
                 );
             }
             let named = mac.and_then(|(mac, mac_route)| {
-                let host = self.host_with(&name, mac, &mac_route, macs, is_virtlet_vm)?;
+                let host = self.host_with(&name, mac, &mac_route, macs)?;
                 Some((mac, host))
             });
             if let Some((mac, host)) = named {
@@ -348,14 +340,13 @@ impl ProvisioningValidation<'_> {
         mac: MacAddress,
         route: &Route,
         macs: &HostsByMac<'_>,
-        is_virtlet_vm: bool,
     ) -> Option<usize> {
         let place = self.origin.at(route.clone());
         match macs.hosts_with(mac) {
             [host] => Some(*host),
             [] => {
                 let message = format!("no host has the MAC address `{mac}` of `{name}`");
-                self.report(Code::UnknownMac, place, message, help_for(macs, mac, is_virtlet_vm));
+                self.report(Code::UnknownMac, place, message, help_for(macs, mac));
                 None
             }
             several => {

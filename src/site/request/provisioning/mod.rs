@@ -52,13 +52,12 @@ impl RequestSpec for ProvisioningSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
         let ClusterDocument { key, origin, .. } = &document;
         let cluster_type = document.metadata.label(CLUSTER_TYPE);
-        let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
         let software = software_of(key, context.software);
         let macs = context.hosts_by_mac();
         let mut check = ProvisioningValidation { origin, findings: Vec::new() };
         let priority = document.priority(&mut check.findings);
         check.cluster_type(cluster_type);
-        let (node_sets, installation) = check.machines(self, macs, is_virtlet_vm);
+        let (node_sets, installation) = check.machines(self, macs);
         let pod_subnet = check.pod_subnet(self, &node_sets, macs, &context.settings.provisioning);
         let plugins = check.plugins(self);
         let has_both_roles =
@@ -67,7 +66,7 @@ impl RequestSpec for ProvisioningSpec {
             check_packages(&software, has_both_roles, &mut check.findings);
         let installation = Some(Installation {
             provisioning: document.name.to_string(),
-            is_virtlet_vm,
+            is_virtlet_vm: cluster_type == Some(VIRTLET_VM),
             pod_subnet,
             plugins,
             master_packages,
