@@ -337,6 +337,26 @@ fn of_two_pools_of_one_name_the_one_that_a_build_renders_counts() {
 }
 
 #[test]
+fn of_two_pools_that_builds_render_under_one_name_neither_counts() {
+    for (other, second) in [
+        ("second/pool.yaml", "resources: [pool.yaml]\n"),
+        ("second/pool.yaml", "namespace: tenant-a\nresources: [pool.yaml]\n"),
+    ] {
+        let spec = |subnet: &str| pool(&format!("spec: {{pools: [{{subnet: {subnet}}}]}}\n"));
+        let repo = annotated(&spec("192.0.2.0/24"));
+        repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, pool.yaml]\n");
+        repo.write(other, &spec("10.0.0.0/24"));
+        repo.write("second/kustomization.yaml", second);
+        let run = repo.generate(&[]).expect(1);
+        let says = "error[SIP0201]: there are two IPPools tenant-a/provisioning";
+        assert_says(&run.stderr, &[says, &format!("--> {other}:3:"), &format!("--> {POOL}:3:")]);
+        // The same name in another namespace is another pool.
+        repo.write("second/kustomization.yaml", "namespace: other\nresources: [pool.yaml]\n");
+        repo.generate(&[]).expect(0);
+    }
+}
+
+#[test]
 fn a_pool_keeps_no_address_for_hosts_of_two_clusters() {
     for (owner, is_shared) in [("", true), ("clusterName: edge, ", false)] {
         let repo =

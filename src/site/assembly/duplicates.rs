@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::concern::{globs_of, is_example, is_named};
 use crate::base::api::host::live_field;
-use crate::base::api::ipam::AddressObject;
+use crate::base::api::ipam::{AddressObject, POOL};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::input::kustomize::Builds;
 use crate::input::settings::Settings;
@@ -65,6 +65,44 @@ impl<'a> DocumentRanks<'a> {
         unused.into_iter().flatten().collect()
     }
 
+    /// Keeps the best document of each object. Reports the others, and errors for equal ones.
+    fn joined<T>(
+        &self,
+        documents: Vec<T>,
+        ranked: Vec<RankedOrigin>,
+        key: impl Fn(&T) -> PartKey,
+    ) -> (Vec<T>, Vec<Finding>) {
+        let all_best = best_documents(documents.iter().map(&key), &ranked);
+        let findings = documents.iter().zip(&ranked).filter_map(|(document, own)| {
+            let key = key(document);
+            let best = all_best.get(&key).map(|best| &ranked[*best]);
+            // A snapshot may have any object.
+            let best =
+                best.filter(|best| best.origin.file != own.origin.file && own.rank.is_manifest)?;
+            let PartKey { kind, namespace, name } = key;
+            if own.rank < best.rank {
+                return Some(self.unused(
+                    &format!("{kind} `{namespace}/{name}` is there"),
+                    own,
+                    best,
+                ));
+            }
+            let out = sources::leave_out(self.settings, &[&own.origin.file]);
+            let message = format!("there are two {kind}s {namespace}/{name}");
+            let finding = Finding::new(Code::DuplicateCluster, message)
+                .at(own.origin.name())
+                .see(best.origin.name(), "the other one");
+            Some(finding.help(format!(
+                "if this one is an example, keep it; {out}\notherwise give it another name"
+            )))
+        });
+        let findings = findings.collect();
+        let counting: BTreeSet<usize> = all_best.into_values().collect();
+        let documents = documents.into_iter().enumerate();
+        let best = documents.filter(|(index, _)| counting.contains(index));
+        (best.map(|(_, document)| document).collect(), findings)
+    }
+
     /// Reports a document that does not count. `what` completes "… more than once, and".
     fn unused(&self, what: &str, own: &RankedOrigin, best: &RankedOrigin) -> Finding {
         let why = if best.rank.is_reached != own.rank.is_reached {
@@ -114,7 +152,8 @@ pub(super) fn without_duplicate_requests(
     )
 }
 
-/// Drops duplicate manifests of IPPools in the same way.
+/// Drops duplicate manifests of IPPools. Reports those of which another document counts, and errors if
+/// it is unknown which.
 pub(super) fn without_duplicate_pools(
     objects: Vec<NamedObject>,
     builds: &Builds,
@@ -122,17 +161,20 @@ pub(super) fn without_duplicate_pools(
     findings: &mut Vec<Finding>,
 ) -> Vec<NamedObject> {
     let is_pool = |it: &NamedObject| matches!(it.object, AddressObject::Pool(_)) && !it.is_live;
-    let (mut pools, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_pool);
-    findings.extend(DocumentRanks::new(builds, settings).without_outranked(
-        &mut pools,
-        |pool| ((pool.namespace.clone(), pool.name.clone()), &pool.origin),
-        |pool| format!("IPPool `{}/{}` is there", pool.namespace, pool.name),
-    ));
+    let (pools, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_pool);
+    let ranks = DocumentRanks::new(builds, settings);
+    let ranked = pools.iter().map(|pool| ranks.ranked(&pool.origin, true)).collect();
+    let key = |pool: &NamedObject| PartKey {
+        kind: POOL.to_owned(),
+        namespace: pool.namespace.clone(),
+        name: pool.name.clone(),
+    };
+    let (pools, found) = ranks.joined(pools, ranked, key);
+    findings.extend(found);
     others.into_iter().chain(pools).collect()
 }
 
-/// Joins the objects of Clusters, by kind and name. Reports those of which another document counts,
-/// and errors if it is unknown which.
+/// Joins the objects of Clusters in the same way.
 pub(super) fn joined_parts(
     parts: Vec<(PartKey, PartDocument)>,
     builds: &Builds,
@@ -142,29 +184,7 @@ pub(super) fn joined_parts(
     let ranked = parts.iter().map(|(_, document)| {
         ranks.ranked(&document.origin, live_field(&document.metadata).is_none())
     });
-    let ranked: Vec<RankedOrigin> = ranked.collect();
-    let all_best = best_documents(parts.iter().map(|(key, _)| key), &ranked);
-    let findings = parts.iter().zip(&ranked).filter_map(|((key, _), own)| {
-        let PartKey { kind, namespace, name } = key;
-        let best = all_best.get(key).map(|best| &ranked[*best]);
-        // A snapshot may have any object.
-        let best =
-            best.filter(|best| best.origin.file != own.origin.file && own.rank.is_manifest)?;
-        if own.rank < best.rank {
-            return Some(ranks.unused(&format!("{kind} `{namespace}/{name}` is there"), own, best));
-        }
-        let out = sources::leave_out(settings, &[&own.origin.file]);
-        let message = format!("there are two {kind}s {namespace}/{name}");
-        let finding = Finding::new(Code::DuplicateCluster, message)
-            .at(own.origin.name())
-            .see(best.origin.name(), "the other one");
-        Some(finding.help(format!(
-            "if this one is an example, keep it; {out}\notherwise give it another name"
-        )))
-    });
-    let findings = findings.collect();
-    let counting: BTreeSet<usize> = all_best.into_values().collect();
-    let parts = parts.into_iter().enumerate();
-    let best = parts.filter(|(index, _)| counting.contains(index)).map(|(_, part)| part);
-    (ClusterParts::new(best), findings)
+    let ranked = ranked.collect();
+    let (parts, findings) = ranks.joined(parts, ranked, |(key, _)| key.clone());
+    (ClusterParts::new(parts.into_iter()), findings)
 }
