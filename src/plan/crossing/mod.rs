@@ -145,6 +145,10 @@ impl CrossingSearch<'_, '_> {
         }
         let mut refused = self.decide(cluster);
         if let Err(refused) = &mut refused {
+            // What refuses some demands says nothing about the others.
+            let mut others = cluster.to_vec();
+            others.retain(|demand| refused.iter().all(|short| short.index != *demand));
+            refused.extend(self.count_shortage(&others));
             self.confirm(cluster, refused);
         }
         if let Err(reasons) = &refused {
@@ -177,10 +181,7 @@ impl CrossingSearch<'_, '_> {
             return Err(self.short_by(&core));
         }
         if let Some(excess) = self.quota_excess(cluster) {
-            let by_count = self.bound(cluster).err().unwrap_or_default();
-            if by_count.is_empty() {
-                self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
-            }
+            let by_count = self.count_shortage(cluster);
             return Err(self.tighter(excess, by_count));
         }
         // Relaxations are created when the local search fails for the first time, which few sites
@@ -308,6 +309,15 @@ impl CrossingSearch<'_, '_> {
         let problem = &self.instance.problem;
         let unserved = |cut| ShortDemand::by_cut(problem, cut);
         bounds.accept(cluster).map_err(|cuts| cuts.into_iter().map(unserved).collect())
+    }
+
+    /// Returns the demands that lack hosts by one key at a time. None stays satisfied.
+    fn count_shortage(&mut self, demands: &[usize]) -> Vec<ShortDemand> {
+        let short = self.bound(demands).err().unwrap_or_default();
+        if short.is_empty() {
+            self.bounds.iter_mut().for_each(|bounds| bounds.release(demands));
+        }
+        short
     }
 
     /// Places a cluster together with others that were served before: some, then more, then all.

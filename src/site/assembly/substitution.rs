@@ -20,7 +20,7 @@ use crate::base::layout::VARIABLE;
 use crate::input::kustomize::{
     AgentBuild, Builds, EvaluatedFiles, EvaluationResult, SubstitutionVariables,
 };
-use crate::input::load::{Document, Files, ReadError, mentions};
+use crate::input::load::{Document, Files, ReadError, mentions, sops};
 use crate::input::settings::Settings;
 use crate::site::delivery::{BuildChanges, RepoListing};
 
@@ -112,11 +112,12 @@ fn agreed_values(one: Values, other: Values) -> Values {
     variables(one).agreed(variables(other)).values
 }
 
-/// Returns the text of a value as the API server reads it, without line breaks, which Flux removes.
+/// Returns the text of a value as the API server reads it, without line breaks, which Flux removes;
+/// `None` if only Flux knows it, because it is encrypted or has a variable.
 fn text(value: &Value) -> Option<String> {
     // No API server takes other types.
     let text = value.as_str()?.replace('\n', "");
-    (!text.contains(VARIABLE)).then_some(text)
+    (!text.contains(VARIABLE) && !sops::is_encrypted(&text)).then_some(text)
 }
 
 impl NamespaceInputs<'_> {

@@ -296,7 +296,8 @@ impl<'a> SourceRules<'a> {
     /// Returns what excludes a path, and the remedy.
     fn exclusion(&self, (directory, file): &NeededPath) -> Option<(Place, String)> {
         if let Some((origin, source)) = self.source {
-            let sparse = source.spec.sparse_checkout.as_ref();
+            // Without entries, everything is checked out.
+            let sparse = source.spec.sparse_checkout.as_ref().filter(|it| !it.is_empty());
             let has = |directory: &String| {
                 file.starts_with(directory.trim_start_matches("./").trim_end_matches('/'))
             };
