@@ -302,6 +302,7 @@ fn a_source_of_flux_must_have_the_output() {
         "  ignore: |\n    /*\n    !/overlays/\n    !/inventory\n",
         "  sparseCheckout: [./overlays/, inventory]\n",
         "  sparseCheckout: [overlays/agents, overlays/hosts, inventory]\n",
+        "  sparseCheckout: []\n",
     ] {
         assert_eq!(
             codes(&run("gitops: flux\n", &[("flux/source.yaml", &source(spec))])),

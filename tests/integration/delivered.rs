@@ -197,8 +197,14 @@ fn variables_of_a_config_map_in_the_repo_are_known() {
     repo.write("agents/racks.yaml", &settings("r2"));
     assert!(!repo.generate(&["--check"]).stderr.contains("SIP0501"));
 
-    // The last one counts, what a kustomization patches counts, and what stands in the object itself before all.
+    // Only Flux decrypts it.
+    let encrypted = settings("'ENC[AES256_GCM,data:x,type:str]'") + "sops: {mac: x}\n";
+    repo.write("agents/racks.yaml", &encrypted);
     let undecided = ["SIP0501", "1 that the variable `RACK` decides about"];
+    assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);
+    repo.write("agents/racks.yaml", &settings("r2"));
+
+    // The last one counts, what a kustomization patches counts, and what stands in the object itself before all.
     repo.write("agents/kustomization.yaml", "resources: [racks.yaml, site.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '- {op: replace, path: /data/RACK, value: r1}'\n");
     assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
     repo.write("agents/site.yaml", &from(", {kind: ConfigMap, name: elsewhere}"));

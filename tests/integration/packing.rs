@@ -60,6 +60,24 @@ fn a_domain_that_is_too_small_is_named_with_its_size() {
     );
 }
 
+/// Each of these would refuse the workers by itself.
+#[test]
+fn what_refuses_a_node_set_hides_no_other_that_lacks_hosts() {
+    let skew = "      topologySpreadConstraints: [{topologyKey: example.com/rack, maxSkew: 1}]\n";
+    let quota = "quotas: [{namespace: tenants, hosts: 2, labels: {example.com/rack: b}}]\n";
+    for (constraint, settings) in [(PACKED, ""), (skew, ""), ("", quota)] {
+        let repo = with_racks(&[("a", 1), ("b", 4)]);
+        let text = repo.read("sipgen.yaml");
+        repo.write("sipgen.yaml", &(text + settings));
+        request(&repo, "one", 5, constraint);
+        let masters = "    ControlPlane: {count: {active: 1, standby: 0}, labelSelector: {matchLabels: {rare: x}}}\n";
+        repo.replace("one.yaml", "    Worker:", &format!("{masters}    Worker:"));
+        let refused = repo.refused();
+        let lacks = |what: &str| format!("{what} hosts of tenants/one cannot be found");
+        assert_says(&refused, &[&lacks("1 of the 1 ControlPlane"), "of the 5 Worker hosts"]);
+    }
+}
+
 #[test]
 fn hosts_outside_of_the_domain_are_reported_and_rebalanced() {
     let repo = with_racks(&[("a", 3), ("b", 3)]);

@@ -145,16 +145,33 @@ impl CrossingSearch<'_, '_> {
         }
         let mut refused = self.decide(cluster);
         if let Err(refused) = &mut refused {
-            // What refuses some demands says nothing about the others.
-            let mut others = cluster.to_vec();
-            others.retain(|demand| refused.iter().all(|short| short.index != *demand));
-            refused.extend(self.count_shortage(&others));
+            self.refuse_others(cluster, refused);
             self.confirm(cluster, refused);
         }
         if let Err(reasons) = &refused {
             self.refused.insert(requests, (cluster.to_vec(), reasons.clone()));
         }
         refused
+    }
+
+    /// Adds the demands of a refused cluster that could not be served without those in `refused`
+    /// either.
+    fn refuse_others(&mut self, cluster: &[usize], refused: &mut Vec<ShortDemand>) {
+        let short_budget = SolverBudget::new(STEPS_OF_EXPLANATION);
+        let budget = std::mem::replace(&mut self.budget, short_budget);
+        loop {
+            let mut others = cluster.to_vec();
+            others.retain(|demand| refused.iter().all(|short| short.index != *demand));
+            let mut found = self.decide(&others).err().unwrap_or_default();
+            found.retain(|short| !matches!(short.why, ShortageProof::Undecided));
+            if found.is_empty() {
+                others.iter().for_each(|demand| drop(self.placing.release(*demand)));
+                self.bounds.iter_mut().for_each(|bounds| bounds.release(&others));
+                break;
+            }
+            refused.extend(found);
+        }
+        self.budget = budget;
     }
 
     /// Searches for as many hosts as the demands of a refused cluster could have at most.
@@ -181,7 +198,10 @@ impl CrossingSearch<'_, '_> {
             return Err(self.short_by(&core));
         }
         if let Some(excess) = self.quota_excess(cluster) {
-            let by_count = self.count_shortage(cluster);
+            let by_count = self.bound(cluster).err().unwrap_or_default();
+            if by_count.is_empty() {
+                self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
+            }
             return Err(self.tighter(excess, by_count));
         }
         // Relaxations are created when the local search fails for the first time, which few sites
@@ -309,15 +329,6 @@ impl CrossingSearch<'_, '_> {
         let problem = &self.instance.problem;
         let unserved = |cut| ShortDemand::by_cut(problem, cut);
         bounds.accept(cluster).map_err(|cuts| cuts.into_iter().map(unserved).collect())
-    }
-
-    /// Returns the demands that lack hosts by one key at a time. None stays satisfied.
-    fn count_shortage(&mut self, demands: &[usize]) -> Vec<ShortDemand> {
-        let short = self.bound(demands).err().unwrap_or_default();
-        if short.is_empty() {
-            self.bounds.iter_mut().for_each(|bounds| bounds.release(demands));
-        }
-        short
     }
 
     /// Places a cluster together with others that were served before: some, then more, then all.
