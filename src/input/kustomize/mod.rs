@@ -36,7 +36,7 @@ pub(crate) use evaluate::{
 };
 pub use generators::ReachedGenerator;
 pub use levels::{ListField, Listing, RenamingKustomization};
-pub(crate) use strict::{KustomizationRefusal, refusal};
+pub(crate) use strict::{KustomizationRefusal, is_empty_kustomization, refusal};
 pub(crate) use unread::BuildEntry;
 
 /// The builds of a repo: the outermost kustomizations and the files that they reach.

@@ -168,8 +168,12 @@ impl KustomizationReader<'_> {
 
 /// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.
 fn enforced(written: &Value) -> Option<RefusedValue> {
+    let is_empty = || {
+        let why = || ("the kustomization is empty".to_owned(), Vec::new(), false);
+        is_empty_kustomization(written).then(why)
+    };
     let Some(fields) = written.as_mapping() else {
-        return written.is_null().then(|| ("the file is empty".to_owned(), Vec::new(), false));
+        return is_empty();
     };
     let text = |wanted: &str| {
         let found = fields.iter().filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
@@ -190,13 +194,18 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
         return Some((why, vec![RouteStep::from(version_key)], false));
     }
+    is_empty()
+}
+
+/// Returns whether a kustomization says nothing, which kustomize refuses.
+pub(crate) fn is_empty_kustomization(written: &Value) -> bool {
     let says = |(key, value): (&Value, &Value)| {
         let is_type = key
             .as_str()
             .is_some_and(|key| ["kind", "apiversion"].contains(&key.to_ascii_lowercase().as_str()));
         !is_type && !value.is_null() && value.as_str() != Some("")
     };
-    (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
+    written.is_null() || written.as_mapping().is_some_and(|fields| !fields.iter().any(says))
 }
 
 /// Returns the first entry that is an absolute path, which leads out of the build.

@@ -21,6 +21,7 @@ use crate::base::finding::{Finding, Place};
 use crate::base::layout;
 use crate::base::text::{bounded, has_conflicts};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
+use crate::input::kustomize::is_empty_kustomization;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
     Document, Files, ParseError, ReadError, ScanResult, mentions, sops, texts_of_documents,
@@ -117,7 +118,7 @@ pub(super) fn in_manifests(
     repo.scan(files, look, |document| defect(&document))
 }
 
-/// Returns the texts in `files` that may hold objects that sipgen reads.
+/// Returns the texts in `files` that may hold objects that sipgen reads, and empty kustomizations.
 ///
 /// Data of other programs, such as values of a chart, has no objects either. It counts only where
 /// git's history has had an object with one of the `missing` names, or is unknown.
@@ -128,8 +129,14 @@ pub(super) fn anywhere(
     missing: &[&str],
 ) -> Result<Vec<UnreadText>, ReadError> {
     let look = |file: &Utf8Path, content: &[u8]| {
-        if !may_read(file) || is_kustomization(file) || layout::is_ours(content) {
+        if !may_read(file) || layout::is_ours(content) {
             return ScanResult::from(false);
+        }
+        if is_kustomization(file) {
+            let written = std::str::from_utf8(content).ok().and_then(bounded::parse);
+            let is_empty = written.is_some_and(|written| is_empty_kustomization(&written));
+            let text = || UnreadText::new(Place::File(Arc::from(file)), "it is empty", RESTORE);
+            return ScanResult { says: is_empty.then(text), read: false };
         }
         let says = whole(file, content);
         let read = says.is_none();

@@ -18,6 +18,7 @@ use super::{Inventory, Request};
 use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
 use crate::base::api::ipam;
+use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::finding::{Code, Finding, Place};
@@ -99,6 +100,9 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     }
     let paths = known.unread_paths()?;
     let texts = known.unread_texts(&lost)?;
+    let (emptied, texts): (Vec<_>, Vec<_>) =
+        texts.into_iter().partition(|text| is_kustomization(text.file()));
+    let emptied = emptied.first().map(emptied_kustomization);
     let mut builds = BTreeMap::new();
     let mut find = |lost: &LostObject<'_>| -> Result<Option<UnreadPlace>, ReadError> {
         let sources = known.sources_of(lost);
@@ -107,7 +111,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
                 return Ok(Some(unread));
             }
         }
-        let unread_in_build = known.in_builds(lost, &mut builds)?;
+        let unread_in_build = known.in_builds(lost, &mut builds)?.or_else(|| emptied.clone());
         if !sources.is_empty() {
             return Ok(unread_in_build);
         }
@@ -339,6 +343,16 @@ fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> Unread
         part.by, part.name
     );
     UnreadPlace::new(part.place.clone(), why, help)
+}
+
+/// Returns an empty kustomization as the reason. It may have listed or named any object.
+fn emptied_kustomization(text: &UnreadText) -> UnreadPlace {
+    let file = text.file();
+    UnreadPlace::new(
+        text.place.clone(),
+        format!("{file}, which may have given it its name, is empty"),
+        format!("restore it with `git checkout HEAD -- {}`, or delete it", in_shell(file.as_str())),
+    )
 }
 
 /// Returns the directory at the repo's root that a file is below, if any.
