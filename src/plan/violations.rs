@@ -132,9 +132,9 @@ pub(super) fn own_violation(
         return condition_violation(host, needs);
     };
     match unmet {
-        Refusal::Elsewhere(_) | Refusal::NotSelected(_) | Refusal::Undecided(_) => {
-            Some(Violation::NotSelected)
-        }
+        Refusal::Elsewhere(_) | Refusal::NotSelected(_) => Some(Violation::NotSelected),
+        // A value that only Flux knows may match as well as before.
+        Refusal::Undecided(variable) => variable.is_left.then_some(Violation::NotSelected),
         Refusal::ReservedFor(_) => Some(Violation::ReservedForOthers),
         Refusal::Insufficient(_) => Some(Violation::Insufficient),
         // `Assignments::retain` releases such a host.

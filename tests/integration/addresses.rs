@@ -425,6 +425,24 @@ fn an_address_that_nobody_reaches_is_none_whatever_its_source() {
 }
 
 #[test]
+fn hosts_of_any_clusters_have_no_address_in_common_whatever_its_source_and_spelling() {
+    for source in SOURCES {
+        for address in ["192.0.2.12", "::ffff:192.0.2.12"] {
+            let repo = repo("{m2-provisioning: 192.0.2.12}");
+            let edge = repo.read("clusters/edge.yaml").replace("active: 2", "active: 1");
+            repo.write("clusters/edge.yaml", &edge);
+            let far = edge.replace("name: edge", "name: far").replace("30443", "30444");
+            repo.write("clusters/far.yaml", &far);
+            // The pool keeps one address for one claim only.
+            write_address(&repo, source, if source == "pool" { "192.0.2.13" } else { address });
+            let said = repo.generate(&[]).stderr;
+            let says = "2 hosts have the address 192.0.2.12 on `provisioning`";
+            assert_eq!(said.contains(says), source != "pool", "{source}: {said}");
+        }
+    }
+}
+
+#[test]
 fn an_address_of_a_service_or_a_bmc_is_no_address_of_a_host_whatever_its_source() {
     for source in SOURCES {
         let repo = repo("{m2-provisioning: 192.0.2.12}");

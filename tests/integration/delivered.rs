@@ -287,6 +287,33 @@ fn a_variable_that_only_the_cluster_knows_is_no_value() {
 }
 
 #[test]
+fn an_assigned_host_stays_while_a_variable_decides_about_it() {
+    let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
+    let racks = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: racks, namespace: flux-system}\ndata: {RACK: r2}\n";
+    repo.write("agents/racks.yaml", racks);
+    let from = "  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: racks}]\n";
+    repo.write("agents/site.yaml", &flux(from));
+    repo.replace(
+        "clusters/one.yaml",
+        "labelSelector: {}",
+        "labelSelector: {matchLabels: {rack: r2}}",
+    );
+    repo.replace("clusters/one.yaml", "active: 2", "active: 1");
+    repo.generate(&[]).expect(0);
+    let before = repo.on_disk("overlays");
+    for unknown in [
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123\n",
+        "<<<<<<< HEAD\n",
+        "",
+    ] {
+        repo.write("agents/racks.yaml", unknown);
+        let run = repo.generate(&["--rebalance"]).expect(0);
+        assert!(!run.stderr.contains("SIP0503"), "{}", run.stderr);
+        assert!(repo.on_disk("overlays") == before, "{unknown}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn labels_that_would_change_another_field_of_a_host_are_not_written() {
     // kustomize adds the value without a type, and every later merge patch makes a text of it.
     let repo = with_site(

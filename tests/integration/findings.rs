@@ -65,7 +65,7 @@ cases! {
         SIP0701_no_templates
     ]
     Some("rack-file") => [
-        SIP0301 SIP0302 SIP0305 SIP0308 SIP0331_duplicate_network_data SIP0334_invalid_address SIP0312 SIP0313 SIP0314 SIP0315 SIP0317
+        SIP0301 SIP0302 SIP0305 SIP0308 SIP0331_duplicate_network_data SIP0334_invalid_address SIP0325_network_data SIP0313 SIP0314 SIP0315 SIP0317
         SIP0318 SIP0319 SIP0334 SIP0353
     ]
     Some("observed-hosts") => [

@@ -98,8 +98,15 @@ struct RawNetwork {
 impl RawNetwork {
     /// Returns why no host can have an address in the network. `prefix` is its length, if known.
     fn unusable(&self, address: IpAddr, prefix: Option<u32>) -> Option<&'static str> {
-        let mask = || self.netmask.as_str()?.parse::<Ipv4Addr>().ok();
-        let prefix = prefix.or_else(|| Some(mask()?.to_bits().leading_ones()));
+        // cloud-init reads a prefix length there, too.
+        let mask = || match &self.netmask {
+            Value::String(text) => {
+                let mask = text.parse().map(|mask: Ipv4Addr| mask.to_bits().leading_ones());
+                mask.ok().or_else(|| text.parse().ok())
+            }
+            length => u32::try_from(length.as_u64()?).ok(),
+        };
+        let prefix = prefix.or_else(mask);
         let routes = self.routes.as_array().into_iter().flatten();
         let gateways = routes.map(|route| &route["gateway"]).chain([&self.gateway]);
         unusable(address, prefix, gateways.filter_map(|gateway| gateway.as_str()?.parse().ok()))
@@ -432,6 +439,8 @@ mod tests {
             "192.0.2.0/24",
             "192.0.2.255/24",
             "192.0.2.0, netmask: 255.255.255.0",
+            "192.0.2.255, netmask: '24'",
+            "192.0.2.255, netmask: 24",
             "192.0.2.1, gateway: 192.0.2.1",
             "192.0.2.1, routes: [{network: 0.0.0.0, gateway: 192.0.2.1}]",
             "192.0.2.1, routes: [1, {gateway: 192.0.2.1}]",

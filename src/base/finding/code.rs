@@ -160,7 +160,7 @@ codes! {
     "0307" LargeBuild Warning Run Shown "a build has too many hosts for kustomize to finish in time"
     "0308" SameMachine Warning Run Shown "hosts share a machine"
     "0311" Unaddressed Error Cluster Shown "a host has no address for a service"
-    "0312" SharedAddress Warning Cluster Shown "hosts or services share an address"
+    "0312" SharedAddress Warning Cluster Shown "the address of a service or of a Cluster's API is that of a host"
     "0313" InvalidCredentialsName Warning Cluster Hidden "a host's credentialsName is not the name of a Secret"
     "0314" InvalidBmcAddress Warning Run Hidden "a BMC address is invalid"
     "0315" CredentialsElsewhere Error Cluster Shown "a BMC's credentials are in another namespace than the jump host"

@@ -3,7 +3,7 @@
 //!
 //! A template that renders nothing creates no file.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
@@ -15,6 +15,7 @@ use crate::base::layout::{self, outputs};
 use crate::base::text::yaml;
 use crate::base::tree::files_below;
 use crate::input::kustomize::Builds;
+use crate::input::load::kustomize::join;
 use crate::site::Site;
 use crate::site::request::{Cluster, ClusterService};
 
@@ -43,25 +44,38 @@ pub(super) fn check(
     if !misfits.is_empty() {
         return misfits;
     }
-    let own = kustomizations.map(|(path, _)| &**path);
-    unbuildable(tree, templates, own.filter(|path| templates.own_of(path).is_some()).collect())
+    let changed = kustomizations.map(|(path, _)| &**path);
+    let changed = changed.chain(new_files.par_iter().map(|path| Utf8Path::new(*path)));
+    let own = changed.filter(|path| templates.own_of(path).is_some()).collect();
+    unbuildable(site, tree, templates, own)
 }
 
-/// Reports the kustomizations of the repo's own templates whose builds kustomize would refuse.
-fn unbuildable(tree: &Tree, templates: &Templates, own: Vec<&Utf8Path>) -> Vec<Finding> {
+/// Reports builds with files of the repo's own templates that kustomize would refuse.
+fn unbuildable(
+    site: &Site,
+    tree: &Tree,
+    templates: &Templates,
+    own: BTreeSet<&Utf8Path>,
+) -> Vec<Finding> {
     if own.is_empty() {
         return Vec::new();
     }
-    let files = tree.iter().filter(|(path, _)| !path.starts_with(layout::HOSTS));
+    let clusters: BTreeSet<_> = own.iter().filter_map(|path| layout::cluster_of(path)).collect();
+    let is_read = |path: &Utf8Path| {
+        let cluster = layout::cluster_of(path);
+        !path.starts_with(layout::HOSTS) && cluster.is_none_or(|it| clusters.contains(&it))
+    };
+    let files = tree.iter().filter(|(path, _)| is_read(path));
     let files = files.map(|(path, text)| (path.to_path_buf(), text.clone())).collect();
     let refused =
         Builds::refused(files, |directory| own.iter().any(|path| path.starts_with(directory)));
     let finding = |(directory, why): (Utf8PathBuf, String)| {
-        let message = format!("what would be {directory} cannot be built by kustomize: {why}");
-        let finding = Finding::new(Code::InvalidManifest, message)
-            .help("correct the template of the kustomization");
+        let shown = site.settings.output.join(&directory);
+        let message = format!("what would be {shown} cannot be built by kustomize: {why}");
+        let finding = Finding::new(Code::InvalidManifest, message).help("correct the template");
         let below = own.iter().filter(|path| path.starts_with(&directory));
-        let finding = below.fold(finding, |finding, path| templates.at_own(finding, path));
+        let sources: BTreeSet<_> = below.filter_map(|path| templates.own_of(path)).collect();
+        let finding = finding.at_each(sources.into_iter().map(|it| Place::File(it.clone())));
         finding.for_clusters(&layout::cluster_of(&directory.join(layout::KUSTOMIZATION)))
     };
     refused.into_iter().map(finding).collect()
@@ -106,8 +120,8 @@ fn misfits(
             Some(shared) if is_own_shared(&shared) => shared,
             // A file elsewhere would have two owners, and each would delete it.
             _ if output.is_some() && is_elsewhere(entry) => return true,
-            // Other entries outside are the repo's own.
-            None if entry.starts_with("..") => return false,
+            // Other entries outside are the repo's own. Hosts have an overlay of theirs.
+            None if entry.starts_with("..") => return has_hosts(site, path, entry),
             _ => path_of(directory, entry),
         };
         !tree.contains_key(target.as_str()) && files_below(tree, &target).next().is_none()
@@ -115,8 +129,14 @@ fn misfits(
     let mut found: Vec<Finding> = missing
         .map(|entry| {
             let file = site.settings.output.join(path);
-            let message = format!("what would be {file} lists {entry}, which no template renders");
-            let help = "a template that renders nothing makes no file: remove the entry, or render something";
+            let (why, help) = match has_hosts(site, path, entry) {
+                true => ("has hosts", "remove the entry: hosts are applied once, with their labels"),
+                false => (
+                    "no template renders",
+                    "a template that renders nothing makes no file: remove the entry, or render something",
+                ),
+            };
+            let message = format!("what would be {file} lists {entry}, which {why}");
             let finding = Finding::new(Code::InvalidManifest, message).help(help);
             let own = templates.own_of(&directory.join(entry)).or_else(|| templates.own_of(path));
             let place = service.map(|(cluster, service)| cluster.origin.at(service.route()));
@@ -141,6 +161,17 @@ fn misfits(
     }
     let clusters = layout::cluster_of(path);
     found.into_iter().map(|finding| finding.for_clusters(&clusters)).collect()
+}
+
+/// Returns whether an entry of a kustomization leads to hosts outside of the output.
+fn has_hosts(site: &Site, path: &Utf8Path, entry: &str) -> bool {
+    let by = site.settings.output.join(path);
+    let Some(target) = by.parent().and_then(|directory| join(directory, entry)) else {
+        return false;
+    };
+    let below = site.builds.below(&target);
+    let mut files = site.inventory.hosts.iter().filter_map(|host| host.file.as_deref());
+    files.any(|file| file == target || below.contains_key(file))
 }
 
 /// Returns the size of what shared files put into a ConfigMap.

@@ -71,6 +71,7 @@ use crate::base::text::yaml;
 use crate::base::tree::{Tree, TreePath};
 use crate::plan::Plan;
 use crate::site::Site;
+use crate::site::assembly::has_plain_secret;
 use crate::site::inventory::Host;
 use crate::site::request::Cluster;
 use directory::RenderedTemplates;
@@ -235,12 +236,14 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
 
 /// Reports a credential in a file, which would reach git. It is not shown.
 fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
-    let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
-    let (line, credential) = text.lines().enumerate().find_map(found)?;
-    let finding = Finding::new(
-        Code::CredentialRendered,
-        format!("{} has {credential} in line {line}", would_be(site, path)),
-    );
+    let in_line = |(line, text): (usize, &str)| {
+        Some(format!("{} in line {}", credentials::found(text, true)?, line + 1))
+    };
+    let is_plain = || templates.own_of(path).is_some() && has_plain_secret(text);
+    let secret = || is_plain().then(|| "a Secret with values in plain text".to_owned());
+    let credential = text.lines().enumerate().find_map(in_line).or_else(secret)?;
+    let message = format!("{} has {credential}", would_be(site, path));
+    let finding = Finding::new(Code::CredentialRendered, message);
     Some(from_template(
         finding,
         templates,

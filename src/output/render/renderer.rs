@@ -10,8 +10,7 @@ use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource, Tem
 use super::planned_hosts::placed_hosts;
 use super::shared_files::SharedFiles;
 use crate::base::api::names::Role;
-use crate::base::finding::{Code, Finding, Origin, Place};
-use crate::base::grouping::grouped;
+use crate::base::finding::{Code, Finding, Origin};
 use crate::plan::Placement;
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -109,10 +108,6 @@ impl<'a> Renderer<'a> {
                 .help(format!("the cluster has the host already, so it is not replaced: {remedy}"));
             self.rendered.findings.push(finding);
         }
-        let shared = addressed
-            .iter()
-            .map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
-        self.warn_of_shared_addresses(&name, shared);
         complete.then_some(addressed)
     }
 
@@ -141,23 +136,6 @@ impl<'a> Renderer<'a> {
             Some(origin) => finding.see(origin.name(), "out of reach"),
             None => finding,
         })
-    }
-
-    /// Warns about hosts that share an address. The SIP operator's own sample has this mistake, so
-    /// it is no error. Each host comes with the place of its address.
-    pub(super) fn warn_of_shared_addresses<'h>(
-        &mut self,
-        name: &str,
-        addressed: impl Iterator<Item = (&'h Host, Place, IpAddr)>,
-    ) {
-        let by_address = grouped(addressed.map(|(host, place, address)| (address, (host, place))));
-        for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
-            let message = format!("{} hosts of {name} share the address {address}", hosts.len());
-            let finding = Finding::new(Code::SharedAddress, message)
-                .help("fix their network data: connections to one of them may reach another");
-            let hosts = hosts.into_iter().map(|(host, place)| (place, host.key.to_string()));
-            self.rendered.findings.push(finding.see_each(hosts));
-        }
     }
 }
 

@@ -1,15 +1,18 @@
-//! Rule: a clusterIP is the base cluster's address. If a tenant host has it, that host receives all
+//! Rules: no two hosts have one address, and a clusterIP is the base cluster's address. If a tenant host has it, that host receives all
 //! traffic of the tenant. The endpoint of a Cluster with several control planes is no host's either.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use super::{at_all, service_field, services};
+use crate::base::api::ipam::ADDRESSES;
 use crate::base::api::names::{ClusterKey, Role};
 use crate::base::finding::{Code, Finding, Place};
+use crate::plan::Plan;
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::site::inventory::Host;
+use crate::site::inventory::addresses::AddressSource;
 use crate::site::request::Cluster;
 
 /// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
@@ -60,9 +63,67 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         let finding = at_all(Finding::new(Code::SharedAddress, message), places.into_iter())
             .help(help)
             .for_cluster(key);
-        let has_data = host.network.data.is_ok();
-        let place = if has_data { host.network_place() } else { host.origin.name() };
-        findings.push(finding.see(place, format!("host {}", host.key)));
+        findings.push(finding.see(place_of_address(host, address), format!("host {}", host.key)));
     }
     findings
+}
+
+/// Finds hosts that share an address: one that users, Machines or pools gave them, or one by which
+/// services or installers reach them.
+pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Vec<Finding> {
+    let hosts = &site.inventory.hosts;
+    let interfaces = services(clusters).filter_map(|(_, service)| service.interface.as_deref());
+    let interfaces: BTreeSet<&str> = interfaces.collect();
+    let mut by_address: BTreeMap<(IpAddr, &str), BTreeSet<usize>> = BTreeMap::new();
+    let mut add = |interface, address: IpAddr, host| {
+        by_address.entry((address.to_canonical(), interface)).or_default().insert(host);
+    };
+    for (index, host) in hosts.iter().enumerate() {
+        for (interface, known) in &host.network.addresses {
+            // Inspected addresses come and go.
+            if known.source != AddressSource::Inspection {
+                add(interface, known.address, index);
+            }
+        }
+        for interface in &interfaces {
+            if let Ok(address) = host.address(interface) {
+                add(interface, address, index);
+            }
+        }
+    }
+    let placements = clusters.iter().filter_map(|it| Some((it, plan.clusters.get(&it.key)?)));
+    for (cluster, placement) in placements {
+        for (part, placed) in placement.iter().filter(|(part, _)| part.node.is_some()) {
+            let machine = cluster.node_sets.get(part).and_then(|it| it.machine.as_ref());
+            let mac = machine.and_then(|machine| machine.named).map(|(mac, _)| mac);
+            for host in placed.iter().map(|placed| placed.host) {
+                if let Some(address) = hosts[host].machine.address(mac) {
+                    add("", address, host);
+                }
+            }
+        }
+    }
+    let shared = by_address.into_iter().filter(|(_, sharing)| sharing.len() > 1);
+    let report = |((address, interface), sharing): ((IpAddr, &str), BTreeSet<usize>)| {
+        let on = if interface.is_empty() { "" } else { &format!(" on `{interface}`") };
+        let message = format!("{} hosts have the address {address}{on}", sharing.len());
+        let sharing = sharing.into_iter().map(|host| &hosts[host]);
+        Finding::new(Code::DuplicateHostAddress, message)
+            .see_each(sharing.map(|host| (place_of_address(host, address), host.key.to_string())))
+            .help("give each its own: connections to one of them may reach another")
+    };
+    shared.map(report).collect()
+}
+
+/// Returns the place where a host gets an address.
+fn place_of_address(host: &Host, address: IpAddr) -> Place {
+    let is_it = |other: IpAddr| other.to_canonical() == address.to_canonical();
+    let mut known = host.network.addresses.values();
+    if host.network.data.iter().flat_map(|data| data.addresses()).any(is_it) {
+        host.network_place()
+    } else if known.any(|it| it.source == AddressSource::Annotation && is_it(it.address)) {
+        host.origin.at(["metadata", "annotations", ADDRESSES])
+    } else {
+        host.origin.name()
+    }
 }

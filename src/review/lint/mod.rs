@@ -14,7 +14,7 @@
 //! * `former_labels`: hosts have two sets of labels.
 //! * `installers`: an installer cannot do as requested.
 //! * `load_balancers`: a load balancer has no node set.
-//! * `addresses`: a clusterIP is the address of a host.
+//! * `addresses`: two hosts have one address, or a clusterIP is the address of a host.
 //! * `bmc_transport`: a jump host logs in to BMCs that no certificate identifies.
 //! * `namespaces`: clusters have hosts that Cluster API cannot claim.
 //! * `network_data`: unused network data, and hosts whose network data is missing.
@@ -75,7 +75,7 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
-    let rules: [Rule<'_>; 17] = [
+    let rules: [Rule<'_>; 18] = [
         &|| selectors::unmatched(&node_sets),
         &|| output_labels::selected(site),
         &|| interfaces::unknown(&node_sets),
@@ -86,6 +86,7 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
         &|| former_labels::kept(site).into_iter().collect(),
         &|| installers::failing(site, clusters),
         &|| addresses::host_addresses(site, clusters),
+        &|| addresses::shared_addresses(site, plan, clusters),
         &|| bmc_transport::unverified(site, plan, clusters).into_iter().collect(),
         &|| network_data::unnamed(site),
         &|| network_data::missing(&node_sets),

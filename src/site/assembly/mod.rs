@@ -77,6 +77,7 @@ pub use left_out::LeftOutHost;
 use lost::AbsenceEvidence;
 pub use names::ServiceWithPorts;
 use objects::SiteObjects;
+pub(crate) use plaintext_secrets::has_plain_secret;
 use requests::CheckedRequests;
 pub(crate) use tenant_components::ComponentListing;
 use tenant_components::ComponentListings;

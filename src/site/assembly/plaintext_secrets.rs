@@ -319,6 +319,13 @@ fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
     objects.peek().is_some() && objects.all(|it| it.is_some_and(|it| is_without_secret(&it, None)))
 }
 
+/// Returns whether a text has manifests of Secrets in plain text.
+pub(crate) fn has_plain_secret(text: &str) -> bool {
+    let mut objects = texts_of_documents(text).filter_map(bounded::parse::<Value>);
+    text.contains(SECRET)
+        && objects.any(|it| it.get("kind").is_some() && !is_without_secret(&it, None))
+}
+
 /// Returns whether an object is no Secret in plain text and lists none. `listed` is the kind of an
 /// object without kind.
 fn is_without_secret(object: &Value, listed: Option<&str>) -> bool {

@@ -66,6 +66,9 @@ impl UnrelatedText {
 /// The kind of a list of objects of any kind. A list with items is read as these.
 const LIST: &str = "List";
 
+/// API groups of agents' objects, which may name requests.
+pub(super) const AGENTS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "argoproj.io"];
+
 /// The reason why a file on the disk is no input.
 pub(super) const GIT_IGNORES_IT: &str = "git ignores it, or it belongs to another repo";
 
@@ -121,7 +124,7 @@ pub(super) fn in_manifests(
 /// Returns the texts in `files` that may hold objects that sipgen reads, and empty kustomizations.
 ///
 /// Data of other programs, such as values of a chart, has no objects either. It counts only where
-/// git's history has had an object with one of the `missing` names, or is unknown.
+/// git's history has had an object with one of the `missing` names or of an agent, or is unknown.
 pub(super) fn anywhere(
     repo: &Files,
     files: &[Utf8PathBuf],
@@ -159,7 +162,11 @@ pub(super) fn anywhere(
     let data_files = data.iter().map(|text| text.file().to_path_buf());
     let had_objects =
         mentions(&[&ClusterKind::marks()[..], &[host::KIND, ipam::POOL, SOFTWARE_KIND]].concat());
+    let had_agents = mentions(&AGENTS);
     let had_it = |then: &[u8]| {
+        if had_agents(then) {
+            return true;
+        }
         let then = had_objects(then).then(|| String::from_utf8_lossy(then));
         then.is_some_and(|then| missing.iter().any(|name| names(&then, name)))
     };

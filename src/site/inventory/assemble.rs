@@ -9,7 +9,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use rayon::prelude::*;
 
-use super::addresses::{AddressSource, ClaimedAddresses};
+use super::addresses::ClaimedAddresses;
 use super::evidence::Evidence;
 use super::hardware::{HardwareByHost, HostHardware};
 use super::host::Host;
@@ -158,10 +158,9 @@ fn inventory_findings(inventory: &Inventory, settings: &Settings) -> Vec<Finding
     let hosts = inventory.hosts.as_slice();
     let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
     let labels: Vec<_> = hosts.iter().map(|host| &host.labels).collect();
-    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 6] = [
+    let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 5] = [
         &|| idle_reservations(hosts, settings),
         &|| idle_marks(&labels, is_known, settings),
-        &|| shared_addresses(hosts),
         &|| bmc_addresses(hosts),
         &|| registration::mistakes(hosts),
         &|| ambiguous_networks(hosts),
@@ -243,38 +242,6 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
         )
     };
     large.map(describe).collect()
-}
-
-/// Reports addresses that two hosts have on one interface. Addresses of network data are compared
-/// when a service uses them.
-fn shared_addresses(hosts: &[Host]) -> Vec<Finding> {
-    let mut first: BTreeMap<(&str, IpAddr), &Host> = BTreeMap::new();
-    let mut findings = Vec::new();
-    for host in hosts {
-        let addresses = host.network.addresses.iter();
-        // Inspected addresses come and go.
-        for (interface, known) in
-            addresses.filter(|(_, known)| known.source != AddressSource::Inspection)
-        {
-            let other = *first.entry((interface, known.address)).or_insert(host);
-            if other.key != host.key {
-                let message = format!(
-                    "hosts {} and {} have the address {} on `{interface}`",
-                    other.key, host.key, known.address
-                );
-                findings.push(
-                    Finding::new(Code::DuplicateHostAddress, message)
-                        .at(host.origin.name())
-                        .see(
-                            other.origin.name(),
-                            format!("by {}", other.network.addresses[interface].source),
-                        )
-                        .help(format!("by {}: give one of them another address", known.source)),
-                );
-            }
-        }
-    }
-    findings
 }
 
 /// Reports hosts with the address of a BMC.

@@ -52,6 +52,19 @@ pub(super) fn missing(
     lost.map(|(file, place)| unreadable("it is missing", &file, place)).collect()
 }
 
+/// Reports files of hosts in another output directory below this one, which no file would record
+/// any more.
+pub(super) fn misplaced(files: &[File], output: &Utf8Path) -> Option<Finding> {
+    let mut misplaced = files.iter().filter(|file| file.is_misplaced);
+    let first = output.join(&misplaced.next()?.path);
+    let count = counted(1 + misplaced.count(), "generated file");
+    let message = format!("{count} with hosts below {output}, not in {output}/{}", layout::HOSTS);
+    Some(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first))).help(
+        "they record assignments: restore the settings `output` and `sites`, or move the files with `git mv`; \
+         delete copies",
+    ))
+}
+
 /// Returns whether a file has more than comments.
 pub(super) fn has_object(content: &[u8]) -> bool {
     content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"kind:"))

@@ -16,9 +16,9 @@ use crate::base::finding::{Finding, Origin};
 use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::tree::Tree;
-use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, objects};
+use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, mentions, objects};
 use crate::input::settings::Settings;
-use damaged_files::{emptied, has_object, listed_hosts, missing, written_by_newer};
+use damaged_files::{emptied, has_object, listed_hosts, misplaced, missing, written_by_newer};
 pub use generated_host::PendingRelease;
 use generated_host::{GeneratedHost, GeneratedHostState};
 
@@ -83,6 +83,8 @@ struct File {
     listed_hosts: Vec<(usize, Utf8PathBuf)>,
     /// Set if it has a form that only a newer sipgen knows.
     is_newer: bool,
+    /// Set if it has hosts of another output directory, such as that of a site.
+    is_misplaced: bool,
     node_ports: Vec<NodePort>,
     /// Addresses that it makes IPPools keep.
     pinned_pools: PinnedAddresses,
@@ -141,6 +143,10 @@ impl PreviousOutput {
                 emptied: has_hosts && (content.is_empty() || is_ours && !has_object(content)),
                 listed_hosts: if lists_hosts { listed_hosts(below, &text()) } else { Vec::new() },
                 is_newer: layout::is_newer(content),
+                is_misplaced: is_ours
+                    && !is_of_hosts
+                    && below.as_str().contains(&format!("/{}/", layout::HOSTS))
+                    && mentions(&["\nkind: BareMetalHost\n"])(content),
                 node_ports: if is_named(layout::SERVICE) {
                     node_ports(content)
                 } else {
@@ -191,6 +197,7 @@ impl PreviousOutput {
         findings.extend(emptied(&files, output));
         findings.extend(missing(repo, &files, &state.entries, output));
         findings.extend(written_by_newer(&files, output));
+        findings.extend(misplaced(&files, output));
         let (held, ()) = rayon::join(|| grouped(held), || state.add_files(files));
         // Many hosts have the same cluster: to hash is cheaper than to compare.
         let host_clusters: HashSet<&ClusterKey> =

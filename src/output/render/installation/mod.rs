@@ -128,13 +128,11 @@ fn machines<'a>(renderer: &Renderer<'a>) -> impl Iterator<Item = PlacedMachine<'
 /// address.
 fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
     let mut addresses = BTreeMap::new();
-    let mut addressed = Vec::new();
     let mut complete = true;
     renderer.rendered.findings.extend(mixed_families(renderer));
     for PlacedMachine { node, node_set, host, address } in machines(renderer) {
         if let Some(address) = address {
             addresses.insert(node.clone(), address);
-            addressed.push((host, host.origin.name(), address));
             continue;
         }
         complete = false;
@@ -146,10 +144,6 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
                 .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
         );
     }
-    renderer.warn_of_shared_addresses(
-        &format!("the Provisioning of {}", renderer.cluster.key),
-        addressed.into_iter(),
-    );
     complete.then_some(addresses)
 }
 

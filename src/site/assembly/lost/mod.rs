@@ -13,7 +13,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::mistaken_templates::names;
-use super::unread_texts::{self, GIT_IGNORES_IT, UnreadText};
+use super::unread_texts::{self, AGENTS, GIT_IGNORES_IT, UnreadText};
 use super::{Inventory, Request};
 use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
@@ -112,11 +112,12 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
             }
         }
         let unread_in_build = known.in_builds(lost, &mut builds)?.or_else(|| emptied.clone());
-        if !sources.is_empty() {
+        let is_renamed = known.has_new_name(&sources);
+        if !sources.is_empty() && !is_renamed {
             return Ok(unread_in_build);
         }
-        let elsewhere =
-            || in_texts(lost, &texts).or_else(|| known.in_closed()).or_else(|| in_paths(&paths));
+        let in_texts = || in_texts(lost, &texts, is_renamed);
+        let elsewhere = || in_texts().or_else(|| known.in_closed()).or_else(|| in_paths(&paths));
         Ok(unread_in_build.or_else(elsewhere))
     };
     let mut findings = Vec::new();
@@ -273,6 +274,16 @@ impl AbsenceEvidence<'_> {
         made_from.into_iter().flatten().filter(exists).collect()
     }
 
+    /// Returns whether a file has a request of a new name, which a build or an agent may have given
+    /// it.
+    fn has_new_name(&self, files: &[&Utf8PathBuf]) -> bool {
+        let is_new = |cluster: &ClusterKey| !self.state.clusters.contains(cluster);
+        let mut requests = self.clusters.iter();
+        requests.any(|(cluster, request)| {
+            is_new(cluster) && files.iter().any(|file| **file == *request.origin.file)
+        })
+    }
+
     /// Returns a file that a cluster was generated from, unless it was read completely.
     fn unread_source(&self, file: &Utf8PathBuf) -> Result<Option<UnreadPlace>, ReadError> {
         let why = match self.repo.kind(file) {
@@ -361,8 +372,9 @@ fn top(file: &Utf8Path) -> Option<&str> {
     parts.next().filter(|_| parts.next().is_some())
 }
 
-/// Returns a text without objects that may hold the missing one.
-fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> {
+/// Returns a text without objects that may hold the missing one, or, if that was renamed, the agent's
+/// object that named it.
+fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText], is_renamed: bool) -> Option<UnreadPlace> {
     let may_hold_it = |text: &&UnreadText| {
         // The files of clusters and builds are known.
         let is_of_builds = lost.kind == LostKind::Cluster || !lost.builds.is_empty();
@@ -379,7 +391,8 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText]) -> Option<UnreadPlace> 
         };
         text.unrelated.as_ref().is_none_or(|unrelated| {
             let has_kind = |kind| mentions(&[kind])(unrelated.text.as_bytes());
-            names(&unrelated.text, lost.name)
+            is_renamed && mentions(&AGENTS)(unrelated.text.as_bytes())
+                || names(&unrelated.text, lost.name)
                 // The build, which was read, tells which files it has.
                 && (!unrelated.is_earlier || lost.builds.is_empty())
                 && (!unrelated.is_template || kind.is_some_and(has_kind))
