@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::scenes::losses::{CLUSTER, generated};
+use crate::support::scenes::losses::{CLUSTER, generated, host};
 use crate::support::{Repo, assert_says};
 
 /// A way in which a file stops being one that is read.
@@ -126,6 +126,44 @@ fn a_host_whose_file_is_not_read_is_never_replaced() {
         hide(&repo.path().join("snapshot/web.yaml"));
 
         assert_refused(&repo, why, "host `t/web` of `t/web`");
+    }
+}
+
+/// Requests and hosts without a namespace, each with what gives it one.
+#[test]
+fn what_an_unread_file_named_keeps_its_name() {
+    let named = "resources: [it.yaml]\nnamespace: t\n";
+    let listed = "resources: [it.yaml]\n";
+    let agent = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: c, namespace: f}\n\
+                 spec: {path: ./c, targetNamespace: t, interval: 1m, sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    let conflict =
+        agent.replace("kind: Kustomization", "<<<<<<< HEAD\nkind: Kustomization\n=======");
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 123\n";
+    let empty = ["", "# resources: [it.yaml]\n", "kind: Kustomization\nresources:\n"];
+    let in_builds =
+        [("c/kustomization.yaml", "cluster `t/web`"), ("h/kustomization.yaml", "host `t/h1`")];
+    let in_builds = in_builds.into_iter().flat_map(|it| empty.map(|text| (it, text)));
+    let in_agents = ["", pointer, &conflict].map(|text| (("agent.yaml", "cluster `t/web`"), text));
+    for ((file, lost), text) in in_builds.chain(in_agents) {
+        let repo = Repo::empty();
+        let request = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: web}\n\
+                       spec: {nodes: {Worker: {labelSelector: {}, count: {active: 1}}}}\n";
+        repo.write("c/it.yaml", request);
+        repo.write("h/it.yaml", &host("h1").replace("status:", "#").replace(", namespace: t", ""));
+        repo.write("h/kustomization.yaml", named);
+        repo.write("c/kustomization.yaml", if file == "agent.yaml" { listed } else { named });
+        if file == "agent.yaml" {
+            repo.write(file, agent);
+        }
+        // It would replace the lost one.
+        repo.write("more/it.yaml", &host("h2").replace("status:", "#"));
+        repo.write("more/kustomization.yaml", listed);
+        repo.generate(&[]).expect(0);
+        repo.commit();
+
+        repo.write(file, text);
+
+        assert_refused(&repo, text, lost);
     }
 }
 

@@ -1084,3 +1084,33 @@ fn the_examples_render_objects_of_their_hosts() {
     assert_eq!(targets["spec"]["staticConfigs"].as_sequence().unwrap().len(), 6);
     assert!(!repo.exists(&format!("{edge}/inventory/kustomization.yaml")));
 }
+
+#[test]
+fn no_template_of_the_repo_makes_a_secret_or_a_build_that_fails() {
+    let secret = CONFIG_MAP.replace("NAME", "x").replace("ConfigMap", "Secret");
+    let plain = format!("{secret}stringData: {{password: hunter2}}\n");
+    let encrypted =
+        format!("{secret}stringData: {{password: 'ENC[AES256_GCM,data:x,type:str]'}}\n");
+    let service =
+        CONFIG_MAP.replace("NAME", "loadbalancer-worker-edge").replace("ConfigMap", "Service");
+    let service = service + "spec: {ports: [{port: 1}]}\n";
+    let twice = |text: &str| format!("{text}---\n{text}");
+    let policy = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let lists_hosts =
+        "resources: [deployment.yaml, service.yaml, ../../../../../sites/lab/hosts]\n";
+    for (file, text, says) in [
+        ("outputs/x/a.yaml", plain.as_str(), Some("has a Secret with values in plain text")),
+        ("outputs/x/a.yaml", &encrypted, None),
+        ("outputs/x/a.yaml", &service, Some("duplicate Service")),
+        ("loadbalancer/service.yaml", &twice(policy), Some("duplicate ConfigMap")),
+        ("loadbalancer/kustomization.yaml", lists_hosts, Some("sites/lab/hosts, which has hosts")),
+    ] {
+        let repo = Repo::of_fixture("quickstart");
+        repo.write("sipgen.yaml", "templates: own\noutputs: [{name: x, scope: cluster}]\n");
+        repo.write("own/outputs/x/b.yaml", &CONFIG_MAP.replace("NAME", "b"));
+        repo.write(&format!("own/{file}"), text);
+        let run = repo.generate(&[]).expect(i32::from(says.is_some()));
+        assert_says(&run.stderr, &says.map_or_else(Vec::new, |says| vec![says, file]));
+        assert_eq!(repo.exists("overlays"), says.is_none(), "{}", run.stderr);
+    }
+}

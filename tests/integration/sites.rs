@@ -652,3 +652,22 @@ fn what_generated_applications_apply_is_of_the_site() {
         assert_says(&said, &["1 host assigned"]);
     }
 }
+
+#[test]
+fn records_of_sites_are_no_stale_files_when_the_settings_lose_the_sites() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant-a/edge", 1);
+    repo.write(
+        "lab/kustomization.yaml",
+        "resources: [../inventory, ../clusters/tenant-a.edge.yaml]\n",
+    );
+    repo.write("sipgen.yaml", "sites: [lab]\n");
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let before = repo.on_disk("overlays");
+    for settings in ["", "{}\n", "findings: {}\n", "sites: []\n"] {
+        repo.write("sipgen.yaml", settings);
+        assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0008", "overlays/lab/hosts/"]);
+        assert!(repo.on_disk("overlays") == before, "{settings}");
+    }
+}
