@@ -523,6 +523,40 @@ fn argocd_refuses_labels_that_the_kustomization_has_unless_forced() {
 }
 
 #[test]
+fn replica_counts_of_argocd_need_an_object_in_what_it_applies() {
+    let overlay = "overlays/hosts/declared/hosts";
+    let deployment = |name: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: metal}}\n"
+        )
+    };
+    for (path, name, is_refused) in [
+        ("hosts", "below", false),
+        ("hosts", "above", true),
+        (overlay, "below", false),
+        (overlay, "above", true),
+        ("all", "below", false),
+        ("all", "above", false),
+        ("all", "other", true),
+    ] {
+        let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+        repo.write("hosts/d.yaml", &deployment("below"));
+        repo.write("hosts/kustomization.yaml", "resources: [h.yaml, d.yaml]\n");
+        repo.write("all/d.yaml", &deployment("above"));
+        repo.write("all/kustomization.yaml", &format!("resources: [d.yaml, ../{overlay}]\n"));
+        let source =
+            format!("    kustomize: {{replicas: [{{name: {name}, count: '{{{{x}}}}'}}]}}\n");
+        repo.write("agents/k.yaml", &argocd(path, &source, ""));
+
+        let run = repo.generate(&[]).expect(is_refused.into());
+
+        if is_refused {
+            assert_says(&run.stderr, &["SIP0117", &format!("`{name}`"), "--> agents/k.yaml:10:"]);
+        }
+    }
+}
+
+#[test]
 fn a_hydrated_application_applies_its_dry_source() {
     let repo = with_hosts(&in_rack("h0", "r1"), 1, "r4");
     let application = argocd("hosts", "    kustomize: {commonLabels: {rack: r4}}\n", "");

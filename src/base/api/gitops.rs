@@ -298,6 +298,8 @@ pub struct KustomizeSource {
     pub ignore_missing_components: bool,
     /// Patches to add to the kustomization.
     pub patches: Option<yaml_serde::Value>,
+    /// Replica counts of objects.
+    pub replicas: Option<yaml_serde::Value>,
     /// Labels for every object of the build.
     pub common_labels: Option<yaml_serde::Value>,
     /// Annotations for every object of the build.

@@ -69,6 +69,12 @@ impl BuildChanges {
     ) -> Self {
         let mut fields = Mapping::new();
         insert(&mut fields, "patches", options.patches.as_ref());
+        // Their counts concern no kind that sipgen reads.
+        let mut replicas = options.replicas.clone();
+        items(&mut replicas).filter_map(Value::as_mapping_mut).for_each(|entry| {
+            entry.remove("count");
+        });
+        insert(&mut fields, "replicas", replicas.as_ref());
         insert_list(&mut fields, "components", options.components.as_deref());
         insert(&mut fields, "commonAnnotations", options.common_annotations.as_ref());
         // Whether selectors change as well matters for no kind that sipgen reads.

@@ -337,6 +337,7 @@ pub(super) fn filled(
             names.into_iter().flatten().for_each(fill);
             let fields = [
                 &mut kustomize.patches,
+                &mut kustomize.replicas,
                 &mut kustomize.common_labels,
                 &mut kustomize.common_annotations,
             ];

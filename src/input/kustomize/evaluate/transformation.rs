@@ -68,8 +68,8 @@ impl BuildEvaluation<'_> {
         }
         for node in both() {
             self.apply_patches("patchesJson6902", node, objects)?;
+            self.check_replicas(node, objects)?;
         }
-        self.check_replicas(node, objects)?;
         self.replace(node, objects)?;
         for (list, entries, does) in [
             ("transformers", &kustomization.transformers, "change"),
@@ -162,7 +162,8 @@ impl BuildEvaluation<'_> {
             };
             let mut all = objects.list.iter();
             let is_found = all.any(|object| object.ids().iter().any(has_replicas));
-            if !is_found && !objects.are_partial {
+            // Above the root, there may be further objects.
+            if !is_found && !objects.are_partial && !self.is_above_root {
                 let why = format!("`replicas` names `{name}`, which no object with replicas has");
                 return Err(BuildFailure::refused(&place, why));
             }
