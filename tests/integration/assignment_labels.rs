@@ -211,8 +211,47 @@ fn labels_are_replaced_in_two_steps() {
         repo.generate(&[]).expect(0);
         assert_eq!(labels(&repo)["h1"], both);
         repo.write("sipgen.yaml", "");
+        if !declared {
+            // The snapshot still shows the labels of the settings alone.
+            assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0338", "inventory/hosts.yaml"]);
+            let both = both.replace('=', ": ").replace(' ', ", ").replace(":, ", ": ");
+            let other = both.replace("control-plane", "worker").replace("ControlPlane", "Worker");
+            snapshot([&both, &other]);
+        }
         repo.generate(&[]).expect(0);
         assert_eq!(repo.files("overlays"), before, "the same bytes as before");
+    }
+}
+
+#[test]
+fn former_labels_stay_until_the_snapshot_shows_the_new_ones() {
+    let former = "sip.airshipit.org/cluster-name: edge, sip.airshipit.org/cluster-namespace: a, \
+                  sip.airshipit.org/node-type: Worker";
+    let new = "cluster: edge, cluster-role: worker";
+    for declared in [true, false] {
+        for (shown, code) in
+            // A snapshot without any may be older than the assignment.
+            [("", 0), (former, 1), (new, 0), (&*format!("{former}, {new}"), 0)]
+        {
+            let repo = Repo::empty();
+            hosts(&repo, declared, &[("h1", "")]);
+            want(&repo, "a/edge", 0, 1);
+            repo.generate(&[]).expect(0);
+            repo.write("sipgen.yaml", &format!("assignment:\n{OWN}  former:\n{SIPS}"));
+            repo.generate(&[]).expect(0);
+            let manifests = repo.read("inventory/hosts.yaml");
+            hosts(&repo, false, &[("h1", shown)]);
+            if declared {
+                repo.write("snapshot/hosts.yaml", &repo.read("inventory/hosts.yaml"));
+                repo.write("inventory/hosts.yaml", &manifests);
+            }
+            repo.generate(&["--check"]).expect(0);
+
+            repo.write("sipgen.yaml", &format!("assignment:\n{OWN}"));
+            let run = repo.generate(&[]).expect(code);
+
+            assert_eq!(run.stderr.contains("SIP0338"), code == 1, "{shown}: {}", run.stderr);
+        }
     }
 }
 

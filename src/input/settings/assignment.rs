@@ -43,18 +43,27 @@ impl AssignmentSettings {
         labels
     }
 
-    /// Returns whether generated labels of a host would lose some before it has all new ones.
+    /// Returns whether a host would lose generated labels before it has all new ones. `is_live` selects
+    /// those that it has by now.
     pub(crate) fn would_replace(
         &self,
         labels: &BTreeMap<String, String>,
-        cluster: &ClusterKey,
-        part: &Part,
+        (cluster, part): (&ClusterKey, &Part),
+        is_live: impl Fn(&String, &String) -> bool,
     ) -> bool {
         // The failure domain follows from the host.
         let mut before = labels.clone();
         before.remove(FAILURE_DOMAIN);
-        !has_all(&self.labels_of(cluster, part), &before)
-            && !has_all(&before, &self.labels.labels(cluster, part))
+        let all = self.labels_of(cluster, part);
+        if has_all(&all, &before) {
+            return false;
+        }
+        let new = self.labels.labels(cluster, part);
+        let loses = |before: &BTreeMap<_, _>| !has_all(&all, before) && !has_all(before, &new);
+        loses(&before) || {
+            before.retain(|key, value| is_live(key, value));
+            loses(&before)
+        }
     }
 
     /// Returns a key that two labels of a host would have.

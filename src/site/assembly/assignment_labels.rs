@@ -107,11 +107,12 @@ fn known_part(cluster: &Cluster, part: &Part) -> Part {
 /// cluster, or that replace other labels at once.
 pub(super) fn mistakes(
     clusters: &BTreeMap<ClusterKey, Request>,
+    inventory: &Inventory,
     state: &PreviousOutput,
     settings: &Settings,
 ) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
-        changed_at_once(clusters, state, settings).into_iter().collect();
+        changed_at_once(clusters, inventory, state, settings).into_iter().collect();
     if !settings.assignment.is_default() {
         let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
         findings.extend(valid.clone().filter_map(|cluster| invalid(cluster, settings)));
@@ -197,14 +198,25 @@ fn same_labels(
 /// labels, it would find no host.
 fn changed_at_once(
     clusters: &BTreeMap<ClusterKey, Request>,
+    inventory: &Inventory,
     state: &PreviousOutput,
     settings: &Settings,
 ) -> Option<Finding> {
     let held = state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
-    let changed: Vec<(&HostKey, &RecordedAssignment)> = held
-        .filter(|(_, held)| held.has_other_labels && clusters.contains_key(&held.cluster))
-        .collect();
+    let is_changed = |(host, held): &(&HostKey, &RecordedAssignment)| {
+        let RecordedAssignment { cluster, part, labels, .. } = held;
+        settings.assignment.would_replace(labels, (cluster, part), |key, value| {
+            inventory.host(host).is_none_or(|host| {
+                host.live.origin.is_none()
+                    || host.assignment.in_snapshot.contains(key)
+                    || host.labels.get(key) == Some(value)
+            })
+        })
+    };
+    let changed: Vec<(&HostKey, &RecordedAssignment)> =
+        held.filter(|it| clusters.contains_key(&it.1.cluster) && is_changed(it)).collect();
     let (host, first) = changed.first()?;
+    let live = inventory.host(host).and_then(|host| host.live.origin.as_ref());
     let others = match changed.len() - 1 {
         0 => String::new(),
         more => format!(" and of {}", counted(more, "further host")),
@@ -218,9 +230,10 @@ fn changed_at_once(
     )
     .at(settings.place(["assignment".into(), "labels".into()]))
     .see(first.origin.at(["metadata", "labels"]), "its labels")
+    .see_each(live.map(|origin| (origin.at(["metadata", "labels"]), "those in the snapshot")))
     .help(
-        "write the labels that `assignment.labels` had before under `assignment.former`: then hosts \
-         have both until you remove it",
+        "write the labels that `assignment.labels` had before under `assignment.former`; remove it when \
+         a snapshot shows all hosts with both",
     );
     let clusters: BTreeSet<&ClusterKey> = changed.iter().map(|(_, held)| &held.cluster).collect();
     Some(finding.for_clusters(clusters))

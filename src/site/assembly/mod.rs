@@ -232,7 +232,7 @@ impl Site {
         tenant_components::name(&mut clusters, &component_listings);
         let (inventory, findings) = identified(inventory, objects.hardware, &clusters, &state);
         take(findings);
-        take(assignment_labels::mistakes(&clusters, &state, &settings));
+        take(assignment_labels::mistakes(&clusters, &inventory, &state, &settings));
         take(clashes::service_clashes(&clusters, &state));
         take(mistaken_templates::mistaken(repo, &state, &clusters, &templates));
 

@@ -64,8 +64,8 @@ pub struct RecordedAssignment {
     pub namespace: Option<String>,
     /// Document with the assignment.
     pub origin: Origin,
-    /// Set if it has labels that the settings would replace at once.
-    pub has_other_labels: bool,
+    /// Generated labels, without those of outputs.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Addresses as written, by IPPool and claim.
@@ -390,7 +390,7 @@ fn read_entry(document: &Document<'_>, settings: &Settings) -> RecordedEntry {
         GeneratedHostState::Held(cluster, part) => {
             labels.retain(|key, _| settings.outputs.iter().all(|it| !it.labels.contains_key(key)));
             let assigned = RecordedAssignment {
-                has_other_labels: settings.assignment.would_replace(&labels, &cluster, &part),
+                labels,
                 cluster,
                 part,
                 namespace,
