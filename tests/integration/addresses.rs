@@ -554,6 +554,25 @@ fn no_host_has_the_virtual_address_of_an_api() {
 }
 
 #[test]
+fn no_pool_gives_the_virtual_address_of_an_api_to_a_machine() {
+    for (range, kept, is_reported) in [
+        ("{start: 192.0.2.1, end: 192.0.2.9}", "{}", true),
+        ("{subnet: 192.0.2.0/24}", "{}", true),
+        ("{start: 192.0.2.1, end: 192.0.2.9}", "{api: 192.0.2.1}", false),
+        ("{start: 192.0.2.2, end: 192.0.2.9}", "{}", false),
+        ("{start: \"${FIRST}\", end: 192.0.2.9}", "{}", false),
+    ] {
+        let repo = repo(kept);
+        let pools = format!("namePrefix: p\n  pools: [{range}]\n");
+        repo.replace("inventory/pool.yaml", "namePrefix: p\n", &pools);
+        repo.write("clusters/edge.yaml", &CLUSTER.replace("replicas: 1", "replicas: 3"));
+        let said = repo.generate(&[]).expect(0).stderr;
+        let says = "warning[SIP0312]: controlPlaneEndpoint `192.0.2.1` of `tenant-a/edge` is in a range of the IPPool";
+        assert_eq!(said.contains(says), is_reported, "{range} {kept} {said}");
+    }
+}
+
+#[test]
 fn without_ipv6_a_load_balancer_has_ipv4_servers_only() {
     for (address, settings, server) in [
         ("2001:db8::1", "{}", Some("[2001:db8::1]:6443")),

@@ -129,6 +129,11 @@ impl PoolSpec {
         let mut ranges = self.pools.iter();
         !self.pools.is_empty() && ranges.all(|range| range.contains(address) == Some(false))
     }
+
+    /// Returns whether an address is in one of the ranges.
+    pub fn includes(&self, address: IpAddr) -> bool {
+        self.pools.iter().any(|range| range.contains(address) == Some(true))
+    }
 }
 
 /// The spec of an address. Cluster API's field names end in `Ref`.

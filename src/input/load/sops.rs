@@ -1,5 +1,36 @@
 //! Texts encrypted with SOPS.
 
+use regex::Regex;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// What SOPS adds to a document, as far as it tells which values are encrypted. SOPS uses one of the
+/// four rules.
+#[derive(Deserialize)]
+pub(crate) struct SopsMetadata {
+    #[serde(rename = "mac")]
+    _mac: IgnoredAny,
+    unencrypted_suffix: Option<String>,
+    encrypted_suffix: Option<String>,
+    unencrypted_regex: Option<String>,
+    encrypted_regex: Option<String>,
+}
+
+impl SopsMetadata {
+    /// Returns whether the rules leave a value readable, by the keys that lead to it.
+    pub(crate) fn leaves_readable(&self, keys: [&str; 2]) -> bool {
+        let ends = |suffix: &String| keys.iter().any(|key| key.ends_with(suffix.as_str()));
+        // A rule that cannot be read leaves nothing readable.
+        let matches = |pattern: &String| {
+            Regex::new(pattern).ok().map(|regex| keys.iter().any(|key| regex.is_match(key)))
+        };
+        self.unencrypted_suffix.as_ref().is_some_and(ends)
+            || self.encrypted_suffix.as_ref().is_some_and(|suffix| !ends(suffix))
+            || self.unencrypted_regex.as_ref().and_then(matches) == Some(true)
+            || self.encrypted_regex.as_ref().and_then(matches) == Some(false)
+    }
+}
+
 /// The start of an encrypted value.
 const VALUE: &str = "ENC[";
 

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::inventory::addresses::AddressSource;
+use crate::site::inventory::addresses::{AddressPool, AddressSource};
 use crate::site::request::Cluster;
 
 /// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
@@ -22,7 +22,7 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
     type Field = &'static str;
     let mut asked: BTreeMap<(&ClusterKey, Field, IpAddr), Vec<Place>> = BTreeMap::new();
     for (cluster, service) in services(clusters) {
-        if let Some(address) = service.cluster_ip {
+        if let Some(address) = service.cluster_ip.map(|address| address.to_canonical()) {
             hosts.entry(address).or_default();
             let place = service_field(cluster, service, "clusterIP");
             asked.entry((&cluster.key, "clusterIP", address)).or_default().push(place);
@@ -34,8 +34,9 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         let endpoint = cluster.endpoint.as_ref();
         // A single one may have the address of the API itself.
         if let Some(endpoint) = endpoint.filter(|_| control_planes.any(|(_, it)| it.active > 1)) {
-            hosts.entry(endpoint.address).or_default();
-            let key = (&cluster.key, "controlPlaneEndpoint", endpoint.address);
+            let address = endpoint.address.to_canonical();
+            hosts.entry(address).or_default();
+            let key = (&cluster.key, "controlPlaneEndpoint", address);
             asked.entry(key).or_default().push(endpoint.at.place());
         }
     }
@@ -51,6 +52,23 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
     }
     let mut findings = Vec::new();
     for ((key, field, address), places) in asked {
+        let mut pools = site.inventory.claimed.pools(&key.namespace);
+        let gives = |pool: &AddressPool| {
+            let mut kept = pool.kept();
+            pool.spec.includes(address) && !kept.any(|(_, kept)| kept.address == Some(address))
+        };
+        if let Some((name, pool)) = pools.find(|(_, pool)| gives(pool)) {
+            let message = format!(
+                "{field} `{address}` of `{key}` is in a range of the IPPool `{}/{name}`, which may give it to a Machine",
+                key.namespace
+            );
+            let finding =
+                at_all(Finding::new(Code::SharedAddress, message), places.iter().cloned())
+                    .help("take it out of the range, or reserve it in the pool's `preAllocations`")
+                    .for_cluster(key);
+            let pool = pool.origin.iter().map(|origin| (origin.name(), "the pool"));
+            findings.push(finding.see_each(pool));
+        }
         let Some(host) = hosts.get(&address).copied().flatten() else {
             continue;
         };

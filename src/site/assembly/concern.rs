@@ -266,7 +266,9 @@ impl<'a> Concern<'a> {
         let words =
             text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
         let mut named = words.filter(|word| !word.is_empty()).filter_map(|word| join(own, word));
-        if has_any(own) || named.any(|path| path != own && has_any(&path)) {
+        let mut lists = self.builds.listed_by(own).flat_map(|by| self.builds.below(by).into_keys());
+        let is_listed = lists.any(|file| self.files.contains(&*file));
+        if is_listed || has_any(own) || named.any(|path| path != own && has_any(&path)) {
             return finding;
         }
         let Finding { message, places, .. } = finding;

@@ -28,7 +28,8 @@ use crate::base::text::{bounded, counted};
 use crate::input::decode::suspected_templates;
 use crate::input::kustomize::Builds;
 use crate::input::load::foreign_format::foreign_format;
-use crate::input::load::{Document, Files, sops, texts_of_documents};
+use crate::input::load::sops::{self, SopsMetadata};
+use crate::input::load::{Document, Files, texts_of_documents};
 use crate::input::settings::snapshot::Plaintext;
 use crate::input::settings::{self, Settings, sources};
 use crate::site::inventory::networks::{NetworkDataObject, read_value};
@@ -83,10 +84,14 @@ const PLACEHOLDERS: [&str; 16] = [
     "yourpasswordhere",
 ];
 /// Beginnings of public values.
-const PUBLIC: [&str; 5] = [
+const PUBLIC: [&str; 9] = [
     "-----BEGIN CERTIFICATE-----",
     "-----BEGIN TRUSTED CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----",
+    "-----BEGIN PGP PUBLIC KEY BLOCK-----",
+    "ecdsa-sha2-",
+    "sk-ecdsa-sha2-",
+    "sk-ssh-ed25519",
     "ssh-ed25519 ",
     "ssh-rsa ",
 ];
@@ -113,6 +118,7 @@ pub(crate) struct SecretManifest {
     string_data: Option<BTreeMap<String, Value>>,
     /// Values of a builtin SecretGenerator.
     literals: Option<Vec<String>>,
+    sops: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
@@ -192,10 +198,15 @@ fn has_plain_value(secret: &SecretManifest, is_resource_set: bool) -> bool {
         let object = text.as_str().and_then(bounded::parse::<Value>);
         object.is_some_and(|object| !is_without_secret(&object, None))
     };
-    let fields = [(&secret.data, true), (&secret.string_data, false)];
+    let sops = secret.sops.clone().and_then(|it| yaml_serde::from_value::<SopsMetadata>(it).ok());
+    let fields = [("data", &secret.data, true), ("stringData", &secret.string_data, false)];
     applied.any(|(_, text)| is_plain_manifest(text))
-        || fields.into_iter().any(|(values, is_encoded)| {
-            let mut values = values.iter().flatten().filter(|(key, value)| {
+        || fields.into_iter().any(|(field, values, is_encoded)| {
+            let is_public = |key: &str| {
+                sops.as_ref().is_some_and(|metadata| metadata.leaves_readable([field, key]))
+            };
+            let values = values.iter().flatten().filter(|(key, _)| !is_public(key));
+            let mut values = values.filter(|(key, value)| {
                 let is_config = || *key == "config" && is_config_without_secret(value, is_encoded);
                 let is_of_agent =
                     is_of_argocd && (OF_ARGOCD.contains(&key.as_str()) || is_config());
@@ -375,7 +386,10 @@ fn is_config_without_secret(value: &Value, is_encoded: bool) -> bool {
 /// Returns whether a text is no secret: a Flux variable, a path of Argo CD's Vault plugin, a
 /// reference of 1Password, vals or Bank-Vaults, a redacted or encrypted value, or a certificate.
 fn is_placeholder(text: &str) -> bool {
-    let text = text.trim();
+    let mut text = text.trim();
+    while let Some((_, rest)) = text.split_once('\n').filter(|_| text.starts_with('#')) {
+        text = rest.trim_start();
+    }
     let is_between = |start: &str, end: &str| {
         text.starts_with(start) && text.ends_with(end) && !text.contains('\n')
     };
@@ -388,10 +402,21 @@ fn is_placeholder(text: &str) -> bool {
         || foreign_format(text.as_bytes()).is_some()
         || is_reference && !text.contains(char::is_whitespace)
         || is_between("${", "}") && !has_plain_default(text)
+        || has_placeholder_login(text)
         || [("<", ">"), ("$(", ")"), ("__", "__"), ("@@", "@@")]
             .iter()
             .any(|(a, b)| is_between(a, b))
         || text.len() > 2 && text.chars().all(|c| matches!(c, '*' | 'x' | 'X'))
+}
+
+/// Returns whether a text is a URL whose password is a placeholder.
+fn has_placeholder_login(url: &str) -> bool {
+    let rest = url.split_once("://").filter(|_| !url.contains(char::is_whitespace));
+    rest.and_then(|(_, rest)| rest.rsplit_once('@')).is_some_and(|(login, rest)| {
+        let password = ["${", "<"].iter().filter_map(|start| login.rfind(start)).max();
+        let is_it = |at: usize| login[..at].ends_with(':') && is_placeholder(&login[at..]);
+        password.is_some_and(is_it) && !rest.contains('?')
+    })
 }
 
 /// Returns whether a variable such as `${PASSWORD:=secret}` has a default in plain text.
@@ -501,6 +526,16 @@ mod tests {
             ("id.pub", "ssh-ed25519 AAAA me"),
             ("ca.crt", "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n"),
             ("password", "$ANSIBLE_VAULT;1.1;AES256\n3031"),
+            ("url", "postgres://${USER}:${PASSWORD}@db/x"),
+            ("url", "postgres://app:${PASSWORD:=}@db/x"),
+            ("url", "https://<path:kv/x#user>:<path:kv/x#pw>@h/"),
+            ("id.pub", "ecdsa-sha2-nistp384 AAAA flux"),
+            ("id.pub", "sk-ssh-ed25519@openssh.com AAAA me"),
+            ("key", "-----BEGIN PGP PUBLIC KEY BLOCK-----\nx\n-----END PGP PUBLIC KEY BLOCK-----"),
+            (
+                "ca.crt",
+                "# lab\n\n# CA\n-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n",
+            ),
         ] {
             assert!(!is_plain(key, value, false), "{key}: {value}");
             assert!(!is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
@@ -518,6 +553,11 @@ mod tests {
             ("password", "${BMC_PASSWORD=calvin}"),
             ("password", "${BMC_PASSWORD:=${PASSWORD:-calvin}}"),
             ("password", "changeme7"),
+            ("url", "postgres://${USER}:hunter2@db/x"),
+            ("url", "postgres://${USER}:${PASSWORD}7@db/x"),
+            ("url", "postgres://${USER}:${PASSWORD}@db/x?token=7"),
+            ("url", "postgres://${USER}:${PASSWORD:=hunter2}@db/x"),
+            ("ca.crt", "# lab CA\nhunter2"),
             ("tls.pem", "-----BEGIN CERTIFICATE-----\nMII\n-----BEGIN PRIVATE KEY-----\nMII\n"),
         ] {
             assert!(is_plain(key, value, false), "{key}: {value}");
@@ -581,6 +621,31 @@ mod tests {
         ] {
             let found = found(&[("a.yaml", &secret(kind, data))], None);
             assert_eq!(found.len(), findings, "{data}");
+        }
+    }
+
+    #[test]
+    fn what_the_rules_of_sops_leave_readable_is_no_secret() {
+        let secret = |rule: &str, mac: &str| {
+            format!(
+                "{{apiVersion: v1, kind: Secret, metadata: {{name: s}}, stringData: {{url_unencrypted: x, \
+                 password: 'ENC[x]'}}, sops: {{{rule}, {mac}}}}}"
+            )
+        };
+        for (rule, findings) in [
+            ("unencrypted_suffix: _unencrypted", 0),
+            ("encrypted_suffix: word", 0),
+            ("unencrypted_regex: ^url", 0),
+            ("encrypted_regex: ^(password|token)$", 0),
+            ("unencrypted_suffix: _readable", 1),
+            ("encrypted_suffix: encrypted", 1),
+            ("encrypted_regex: ^(data|stringData)$", 1),
+            ("encrypted_regex: '('", 1),
+            ("version: 3.9.0", 1),
+        ] {
+            let found = |mac: &str| found(&[("a.yaml", &secret(rule, mac))], None).len();
+            assert_eq!(found("mac: ENC[y]"), findings, "{rule}");
+            assert_eq!(found("kms: []"), 1, "{rule}");
         }
     }
 

@@ -246,7 +246,10 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
 
 /// Reports hosts with the address of a BMC.
 fn bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
-    let bmc_ip = |host| registration::bmc_address(host)?.ok()?.host.parse().ok();
+    let bmc_ip = |host| {
+        let address: IpAddr = registration::bmc_address(host)?.ok()?.host.parse().ok()?;
+        Some(address.to_canonical())
+    };
     let bmcs = hosts.iter().filter_map(|host| Some((bmc_ip(host)?, host)));
     let bmcs: HashMap<IpAddr, &Host> = bmcs.collect();
     let describe = |host: &Host| {

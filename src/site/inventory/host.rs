@@ -218,10 +218,11 @@ impl Host {
             .or_else(|reason| other.map(|known| known.address).ok_or(reason))
     }
 
-    /// Returns its addresses from all sources.
+    /// Returns its addresses from all sources, each in one spelling.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let data = self.network.data.iter().flat_map(|data| data.addresses());
-        data.chain(self.network.addresses.values().map(|known| known.address))
+        let all = data.chain(self.network.addresses.values().map(|known| known.address));
+        all.map(|address| address.to_canonical())
     }
 
     /// Returns the addresses by interface that generated files may show: those of

@@ -67,8 +67,7 @@ impl BuildEvaluation<'_> {
             Some(EntryKind::Directory) => match kustomization() {
                 None => format!("the directory `{}` has no kustomization.yaml", shown()),
                 Some(file) if self.is_empty(&file) => format!("`{file}` is empty"),
-                // One that cannot be parsed has a finding of its own.
-                Some(_) => return Ok(ListedTarget::Unknown),
+                Some(file) => format!("`{file}` cannot be read, or git ignores it"),
             },
             None if !is_remote(entry) => format!("`{}` does not exist", shown()),
             Some(_) | None => return Ok(ListedTarget::Unknown),
