@@ -232,8 +232,8 @@ fn changed_at_once(
     .see(first.origin.at(["metadata", "labels"]), "its labels")
     .see_each(live.map(|origin| (origin.at(["metadata", "labels"]), "those in the snapshot")))
     .help(
-        "write the labels that `assignment.labels` had before under `assignment.former`; remove it when \
-         a snapshot shows all hosts with both",
+        "write the labels that `assignment.labels` had before under `assignment.former`: then hosts \
+         have both until you remove it",
     );
     let clusters: BTreeSet<&ClusterKey> = changed.iter().map(|(_, held)| &held.cluster).collect();
     Some(finding.for_clusters(clusters))
