@@ -20,6 +20,7 @@ use crate::base::tree::Tree;
 use crate::input::kustomize::{AgentBuild, BuildObject, Builds, BuiltDirectory, DeliveredBuild};
 use crate::input::load::Files;
 use crate::output::render::{HostsByDirectory, PlannedHost};
+use crate::review::lint::label_user;
 use crate::site::Site;
 use crate::site::assembly::ComponentListing;
 use crate::site::delivery::{ObjectOption, apply_options};
@@ -33,6 +34,7 @@ pub(super) fn may_be_changed(site: &Site) -> bool {
     let may_change = |root: &usize| builds.may_change_listed(&site.root(*root).directory, output);
     !site.agent_builds.is_empty()
         || !site.component_listings.is_empty()
+        || !builds.listing_as_resource(output).is_empty()
         || listing.iter().any(may_change)
 }
 
@@ -42,6 +44,8 @@ pub(super) struct CompleteRepo<'a> {
     planned: &'a HostsByDirectory<'a>,
     repo: Files,
     builds: Builds,
+    /// Directories of kustomizations that list resources of the output.
+    listing: BTreeSet<&'a Utf8Path>,
 }
 
 impl<'a> CompleteRepo<'a> {
@@ -58,7 +62,9 @@ impl<'a> CompleteRepo<'a> {
         let builds =
             site.builds.with_files(files.iter().map(|(path, text)| (path.as_path(), *text)));
         let generated = generated.iter().map(|(path, text)| (path, text.clone()));
-        CompleteRepo { site, planned, builds, repo: repo.clone().with_directory(output, generated) }
+        let repo = repo.clone().with_directory(output, generated);
+        let listing = site.builds.listing_as_resource(output);
+        CompleteRepo { site, planned, repo, builds, listing }
     }
 
     /// Compares builds that include generated hosts, and may change them, with the plan.
@@ -108,30 +114,34 @@ impl<'a> CompleteRepo<'a> {
         let top = &site.settings.output;
         let services = top.join(layout::CLUSTERS);
         let agent = AgentBuild::for_directory(&site.agent_builds, builds, directory);
+        let parts = builds.made_of(directory);
+        let lists_output = parts.iter().any(|part| self.listing.contains(part));
         // An agent's object may rename any host, and its patches of an overlay must apply.
         let counts_all = agent.is_some_and(|agent| {
             agent.applies(builds, directory) && (agent.sets_names() || directory.starts_with(top))
         });
-        let unpatched = if counts_all { self.unpatched(directory, &hosts) } else { Vec::new() };
+        let is_changed = || agent.is_some() || site.builds.may_change_listed(directory, top);
+        let compares_all = counts_all || lists_output && is_changed();
+        let unpatched = if compares_all { self.unpatched(directory, &hosts) } else { Vec::new() };
+        let counted = if counts_all { usize::MAX } else { hosts.len() };
         hosts.extend(&unpatched);
         let agents = top.join(layout::AGENTS);
         let is_other = |part: &Utf8Path| part.starts_with(&services) || part.starts_with(&agents);
-        let parts = builds.made_of(directory);
         let has_others = || parts.iter().copied().any(is_other);
         let listings = site.component_listings.iter().flat_map(|(cluster, listings)| {
             let here = listings.iter().filter(|it| parts.contains(it.directory.as_path()));
             here.map(move |listing| (cluster, listing))
         });
         let listings: Vec<(&ClusterKey, &ComponentListing)> = listings.collect();
-        let is_changed = || agent.is_some() || site.builds.may_change_listed(directory, top);
-        let compares_hosts = (!hosts.is_empty() || has_others()) && is_changed();
+        let is_changed = (!hosts.is_empty() || has_others()) && is_changed();
+        let compares_hosts = is_changed || lists_output;
         if !compares_hosts && listings.is_empty() {
             return Vec::new();
         }
         let files: BTreeSet<&Utf8Path> =
             hosts.iter().filter_map(|planned| planned.host.file.as_deref()).collect();
         let is_vital =
-            |file: &Utf8Path| compares_hosts && (files.contains(file) || file.starts_with(top));
+            |file: &Utf8Path| is_changed && (files.contains(file) || file.starts_with(top));
         let built = BuiltDirectory { directory, agent, is_restricted: false, is_vital: &is_vital };
         let delivered = builds.delivered_by(&self.repo, &built);
         let is_unknown = |it: &Finding| hosts.is_empty() && it.code == Code::DirectoryUnread;
@@ -146,35 +156,84 @@ impl<'a> CompleteRepo<'a> {
         let delivered = match delivered {
             Ok(delivered) => delivered,
             Err(finding) => {
-                let is_left = |it: &Finding| compares_hosts && !is_unknown(it);
+                let is_left =
+                    |it: &Finding| compares_hosts && !is_unknown(it) && !self.is_known(it);
                 return finding.into_iter().filter(is_left).collect();
             }
         };
-        let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<&BuildObject>)>> =
-            BTreeMap::new();
         let by = match agent {
             Some(agent) => agent.by.clone(),
             None => format!("`kustomize build {}`", layout::directory_argument(directory)),
         };
-        let place_of = |host: Option<&BuildObject>, route: &[&str]| {
-            let written = host.and_then(|host| host.changed_at(route, top));
-            written.or_else(|| {
-                let file = builds.kustomization_file(directory).map(Place::File);
-                agent.and_then(AgentBuild::place).or(file)
-            })
-        };
+        let file = builds.kustomization_file(directory).map(Place::File);
+        let place = agent.and_then(AgentBuild::place).or(file);
+        let compared = ComparedBuild { site, by: &by, place, delivered: &delivered };
+        let findings = compared.hosts(&hosts, counted);
+        let others = moved_services(&by, directory, &delivered, top)
+            .into_iter()
+            .chain(changed_appliers(&by, &delivered, top, &agents));
+        let unbound = bound_objects::findings(site, builds, &delivered, &listings, &by);
+        findings.into_iter().chain(others).chain(unbound).collect()
+    }
+
+    /// Returns whether a build fails at an entry that other findings are about: one of the output
+    /// that is not there yet.
+    fn is_known(&self, failure: &Finding) -> bool {
+        let (repo, top) = (&self.repo, &self.site.settings.output);
+        let is_missing = |path: &Utf8Path| path.starts_with(top) && repo.kind(path).is_none();
+        let missing = self.builds.entries_naming(is_missing, |_| true);
+        missing.iter().any(|entry| failure.places.iter().any(|(place, _)| *place == entry.place))
+    }
+}
+
+/// A build with generated hosts.
+struct ComparedBuild<'a> {
+    site: &'a Site,
+    /// The command or object that makes it, with the place.
+    by: &'a str,
+    place: Option<Place>,
+    delivered: &'a DeliveredBuild,
+}
+
+impl ComparedBuild<'_> {
+    fn place_of(&self, host: Option<&BuildObject>, route: &[&str]) -> Option<Place> {
+        let written = host.and_then(|host| host.changed_at(route, &self.site.settings.output));
+        written.or_else(|| self.place.clone())
+    }
+
+    /// Reports the first changed field of each host. Only labels of hosts after the first `counted`
+    /// matter.
+    fn hosts(&self, hosts: &[&PlannedHost<'_>], counted: usize) -> Vec<Finding> {
+        let (site, delivered, output) = (self.site, self.delivered, &self.site.settings.output);
+        let mut changed: BTreeMap<Vec<&str>, Vec<(&PlannedHost<'_>, Option<&BuildObject>)>> =
+            BTreeMap::new();
         let mut added: BTreeMap<String, (ObjectOption, Vec<&HostKey>)> = BTreeMap::new();
-        for planned in hosts {
+        let mut choosers: BTreeMap<&str, Option<(String, Place)>> = BTreeMap::new();
+        for (index, planned) in hosts.iter().copied().enumerate() {
             let HostKey { namespace, name } = &planned.host.key;
             // Flux replaces variables in names after the build, and agents replace a prefix.
             let host = delivered
                 .host(planned.name, planned.namespace)
                 .or_else(|| delivered.host(name.as_str(), Some(namespace.as_str())))
                 .or_else(|| delivered.host_in_document(&planned.host.origin));
-            let route = match host {
+            let field = match host {
+                _ if index >= counted => None,
                 Some(host) => planned.changed_field(&host.value),
                 None => Some(Vec::new()),
             };
+            let route = field.or_else(|| {
+                let host = host?;
+                let labels = host.value.get("metadata").and_then(|it| it.get("labels"));
+                let label = planned.unplanned_labels(&host.value).find(|key| {
+                    // Files of frozen clusters add labels that are not planned.
+                    let is_removed = labels.is_none_or(|labels| labels.get(key).is_none());
+                    let is_foreign =
+                        || host.changed_at(&["metadata", "labels", key], output).is_some();
+                    (is_removed || is_foreign())
+                        && choosers.entry(key).or_insert_with(|| label_user(site, key)).is_some()
+                });
+                Some(vec!["metadata", "labels", label?])
+            });
             if let Some(route) = route {
                 changed.entry(route).or_default().push((planned, host));
             }
@@ -186,7 +245,7 @@ impl<'a> CompleteRepo<'a> {
             let metadata = host.value.get("metadata").cloned().unwrap_or_default();
             let metadata: Metadata = yaml_serde::from_value(metadata).unwrap_or_default();
             let options = in_metadata(&metadata, false, |route| {
-                place_of(Some(host), &route).unwrap_or_else(|| planned.host.origin.name())
+                self.place_of(Some(host), &route).unwrap_or_else(|| planned.host.origin.name())
             });
             let counts = |option: &ApplyOption| {
                 site.settings.gitops.is_none_or(|agent| agent == option.agent)
@@ -199,18 +258,21 @@ impl<'a> CompleteRepo<'a> {
             }
         }
         let added = added.values().flat_map(|(option, hosts)| {
-            apply_options::findings(&by, std::slice::from_ref(option), hosts)
+            apply_options::findings(self.by, std::slice::from_ref(option), hosts)
         });
         let findings = changed.iter().filter_map(|(route, hosts)| {
             let (first, host) = hosts.iter().min_by_key(|(planned, _)| &planned.host.key)?;
-            let finding = finding(&by, route, &first.host.key, *host, hosts.len());
-            Some(finding.at(place_of(*host, route)?))
+            let user = match route[..] {
+                [_, "labels", key] => choosers.get(key).and_then(Option::as_ref),
+                _ => None,
+            };
+            let chooser = user.map(|(name, _)| name.as_str());
+            let finding = finding(self.by, route, &first.host.key, *host, hosts.len(), chooser);
+            let finding = finding.at(self.place_of(*host, route)?);
+            let used = user.map(|(_, place)| (place.clone(), "it is used here"));
+            Some(used.into_iter().fold(finding, |finding, (place, why)| finding.see(place, why)))
         });
-        let others = moved_services(&by, directory, &delivered, top)
-            .into_iter()
-            .chain(changed_appliers(&by, &delivered, top, &agents));
-        let unbound = bound_objects::findings(site, builds, &delivered, &listings, &by);
-        findings.chain(added).chain(others).chain(unbound).collect()
+        findings.chain(added).collect()
     }
 }
 
@@ -314,21 +376,31 @@ fn add_secrets<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
     }
 }
 
-/// Returns the finding about hosts of which a build changes the same field. The first is `built`.
+/// Returns the finding about hosts of which a build changes the same field. The first is `built`. A
+/// label may be one by which `chooser` chooses hosts.
 fn finding(
     by: &str,
     route: &[&str],
     first: &HostKey,
     built: Option<&BuildObject>,
     count: usize,
+    chooser: Option<&str>,
 ) -> Finding {
     const EXEMPT: &str = "exempt these hosts, for example by the `target` of a patch";
     let metadata = built.and_then(|built| built.value.get("metadata"));
     let text = |field: &str| metadata?.get(field)?.as_str();
+    let harm = chooser.map(|chooser| format!("{chooser} chooses hosts by it"));
     let (change, value, harm, help) = match route {
-        [_, "labels", key] => {
-            (format!("changes the label `{key}` of"), None, "it assigns hosts", EXEMPT)
-        }
+        [_, "labels", key] => (
+            format!("changes the label `{key}` of"),
+            None,
+            harm.as_deref().unwrap_or("it assigns hosts"),
+            if harm.is_some() {
+                "set it in the kustomization of the hosts: sipgen reads it there"
+            } else {
+                EXEMPT
+            },
+        ),
         [_, "annotations", key] => (
             format!("changes the annotation `{key}` of"),
             None,
@@ -349,7 +421,8 @@ fn finding(
         ),
         _ => ("deletes".to_owned(), None, "agents may power off their machines", EXEMPT),
     };
-    let hosts = counted(count, if route.len() == 2 { "host" } else { "generated host" });
+    let is_any = route.len() == 2 || chooser.is_some();
+    let hosts = counted(count, if is_any { "host" } else { "generated host" });
     let value = value.map_or_else(String::new, |value| format!(" to `{value}`"));
     let message = format!("{by} {change} {hosts}, such as {first}{value}: {harm}");
     Finding::new(Code::OutputPatched, message).help(help)

@@ -118,6 +118,44 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
 }
 
 #[test]
+fn a_build_over_overlays_is_checked_like_any_other() {
+    let overlay = "../overlays/hosts/declared/root";
+    let other = "../overlays/hosts/declared/other";
+    let duplicate = ["`kustomize build all` fails: duplicate Namespace metal", "ns.yaml:3:"];
+    for (entries, says) in [
+        (vec![overlay], None),
+        (vec![overlay, "own.yaml"], None),
+        (vec![overlay, "https://example.com/x//y?ref=v1"], None),
+        (vec![overlay, "../root/ns.yaml"], Some(duplicate)),
+        (vec![overlay, other], Some(duplicate)),
+        (vec!["../more", other], Some(duplicate)),
+        (vec!["../overlays/agents/flux", "nope.yaml"], Some(["`nope.yaml` does not exist", ":3:"])),
+    ] {
+        let repo = repo("");
+        repo.write("sipgen.yaml", "gitops: flux\n");
+        let namespace = CONFIG.replace("ConfigMap", "Namespace").replace("settings", "metal");
+        repo.replace(KUSTOMIZATION, "b.yaml]", "b.yaml, ns.yaml]");
+        repo.write("other/kustomization.yaml", "resources: [c.yaml, ns.yaml]\n");
+        repo.write("other/c.yaml", &repo.read("root/a.yaml").replace("name: a1", "name: c1"));
+        for directory in ["root", "other"] {
+            repo.write(&format!("{directory}/ns.yaml"), &namespace);
+        }
+        repo.write("all/own.yaml", &namespace.replace("metal", "own"));
+        repo.write("more/kustomization.yaml", &format!("resources: [{overlay}]\n"));
+        let entries = entries.join("\n- ");
+        repo.write("all/kustomization.yaml", &format!("resources:\n- {entries}\n"));
+
+        let run = repo.generate(&[]);
+
+        assert_eq!(run.code, i32::from(says.is_some()), "{entries}: {}", run.stderr);
+        if let Some(says) = says {
+            assert_says(&run.stderr, &["error[SIP0117]"]);
+            assert_says(&run.stderr, &says);
+        }
+    }
+}
+
+#[test]
 fn an_empty_entry_of_a_kustomization_is_reported_in_its_line() {
     let repo = repo("");
     repo.write(KUSTOMIZATION, "resources:\n- a.yaml\n-\n- b.yaml\n");

@@ -41,6 +41,61 @@ fn labels_of_every_form_select_hosts() {
 }
 
 #[test]
+fn builds_above_an_overlay_keep_the_labels_by_which_hosts_are_chosen() {
+    let patch = |host: &str, operation: &str| {
+        format!("patches: [{{target: {{name: {host}}}, patch: '- {{{operation}}}'}}]\n")
+    };
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    let rack = "changes the label `rack`";
+    for (fields, says) in [
+        ("labels: [{pairs: {tier: a}}]\n".to_owned(), None),
+        (patch("h1", "op: add, path: /metadata/labels/rack, value: r1"), None),
+        ("labels: [{pairs: {rack: r9}}]\n".to_owned(), Some([rack, "3 hosts", "vino/one"])),
+        ("components: [../racks]\n".to_owned(), Some([rack, "3 hosts", "vino/one"])),
+        (
+            patch("h2", "op: remove, path: /metadata/labels/rack"),
+            Some([rack, "1 host, such as metal/h2", "vino/one"]),
+        ),
+        // A host that no cluster has yet.
+        (
+            patch("h3", "op: add, path: /metadata/labels/rack, value: r4"),
+            Some([rack, "1 host, such as metal/h3", "vino/one"]),
+        ),
+        (
+            "commonLabels: {team: a}\n".to_owned(),
+            Some(["changes the label `team`", "3 hosts", "`reservations` chooses"]),
+        ),
+    ] {
+        let repo = with_site("");
+        let hosts = repo.read("base/hosts.yaml");
+        let third = hosts[..hosts.rfind("---").unwrap()].replace("h1", "h3").replace("r1", "r3");
+        repo.write("base/hosts.yaml", &(hosts + &third.replace("10.0.0.1", "10.0.0.3")));
+        repo.write("sipgen.yaml", "reservations: [{labels: {team: a}, for: [vino]}]\n");
+        repo.write(
+            "racks/kustomization.yaml",
+            &format!("{component}labels: [{{pairs: {{rack: r9}}}}]\n"),
+        );
+        repo.write("above/kustomization.yaml", "resources: [../overlays/hosts/declared/site]\n");
+        repo.write("top/kustomization.yaml", &format!("resources: [../above]\n{fields}"));
+
+        let run = repo.generate(&[]);
+
+        assert_eq!(run.code, i32::from(says.is_some()), "{fields}: {}", run.stderr);
+        if let Some([label, hosts, user]) = says {
+            let place = if fields.starts_with("comp") {
+                "racks/kustom"
+            } else {
+                "--> top/kustomization.yaml"
+            };
+            assert_says(
+                &run.stderr,
+                &["error[SIP0610]: `kustomize build top`", label, hosts, user, place],
+            );
+        }
+    }
+}
+
+#[test]
 fn a_patch_that_makes_a_label_of_no_text_is_named() {
     let copy = "{op: copy, from: /metadata/annotations, path: /metadata/labels/all}";
     let repo = with_site(&format!(

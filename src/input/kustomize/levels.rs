@@ -84,6 +84,13 @@ impl Builds {
         seen
     }
 
+    /// Returns the directories of the kustomizations that list a path below `top` as a resource.
+    pub(crate) fn listing_as_resource(&self, top: &Utf8Path) -> BTreeSet<&Utf8Path> {
+        let lists = |node: &KustomizationNode| node.resources.iter().any(|it| it.starts_with(top));
+        let listing = self.nodes.iter().filter(|(_, node)| lists(node));
+        listing.map(|(directory, _)| directory.as_path()).collect()
+    }
+
     /// Returns whether a directory's build may change what it lists below `top`, which has no
     /// kustomizations yet.
     pub(crate) fn may_change_listed(&self, directory: &Utf8Path, top: &Utf8Path) -> bool {

@@ -7,7 +7,7 @@ use crate::base::api::host;
 use crate::base::api::names::{HostKey, Namespace};
 use crate::plan::Plan;
 use crate::site::Site;
-use crate::site::inventory::Evidence;
+use crate::site::inventory::{Evidence, Host};
 
 impl PlannedHost<'_> {
     /// Returns how its object in a build differs from the plan. `before` is the object in the build
@@ -56,6 +56,27 @@ impl PlannedHost<'_> {
             .or_else(|| has_spec.then(|| vec!["spec"]))
             .or_else(|| label.map(|(key, _)| vec!["metadata", "labels", key]))
             .or_else(|| annotation().map(|(key, _)| vec!["metadata", "annotations", key]))
+    }
+
+    /// Returns the keys of unplanned labels of its object in a build that differ from the host's.
+    /// Partial objects lack those of the host, and patches may remove those that assign it.
+    pub(crate) fn unplanned_labels<'o>(
+        &'o self,
+        object: &'o Mapping,
+    ) -> impl Iterator<Item = &'o str> {
+        let found = ComparedObject::new(object).labels;
+        let Host { assignment, labels, evidence, .. } = self.host;
+        let is_left =
+            |key: &&String| *evidence != Evidence::Live && !assignment.in_manifest.contains(key);
+        let own = labels.keys().filter(is_left).map(String::as_str);
+        let built = found.into_iter().flat_map(Mapping::keys).filter_map(Value::as_str);
+        let differs = move |key: &&str| {
+            let value = found.and_then(|labels| labels.get(key));
+            !self.labels.contains_key(*key)
+                && value.is_none_or(Value::is_string)
+                && value.and_then(Value::as_str) != labels.get(*key).map(String::as_str)
+        };
+        own.chain(built).filter(differs)
     }
 
     fn planned_labels(&self) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {

@@ -58,6 +58,7 @@ use crate::site::request::{Cluster, ClusterService};
 
 use node_sets::NodeSets;
 
+pub(crate) use output_labels::label_user;
 pub(crate) use templates::{no_templates, operators_templates};
 pub(crate) use topology_keys::without_label as unknown_topology_keys;
 

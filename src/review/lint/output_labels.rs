@@ -11,7 +11,7 @@ pub(super) fn selected(site: &Site) -> Vec<Finding> {
     let labels =
         outputs.flat_map(|(index, output)| output.labels.keys().map(move |key| (index, key)));
     let finding = |(index, key): (usize, &String)| {
-        let (user, place) = user_of(site, key)?;
+        let (user, place) = label_user(site, key)?;
         let route = ["outputs".into(), index.into(), "labels".into(), key.clone().into()];
         let message = format!("an output sets the label `{key}`, by which {user} chooses hosts");
         let finding = Finding::new(Code::InvalidSetting, message).at(site.settings.place(route));
@@ -21,7 +21,7 @@ pub(super) fn selected(site: &Site) -> Vec<Finding> {
 }
 
 /// Returns what chooses hosts by a label, with its place.
-fn user_of(site: &Site, key: &str) -> Option<(String, Place)> {
+pub(crate) fn label_user(site: &Site, key: &str) -> Option<(String, Place)> {
     let settings = &site.settings;
     let node_sets = site.valid_clusters().flat_map(|cluster| cluster.parts());
     let node_set = node_sets.filter_map(|(cluster, _, set)| {
