@@ -179,6 +179,29 @@ fn an_overlay_below_the_one_that_an_agent_builds_is_applied_by_nobody() {
 }
 
 #[test]
+fn plugins_in_a_build_of_an_overlay_are_reported_if_flux_makes_it() {
+    let overlay = "./overlays/hosts/declared/inventory";
+    for (path, fields, is_refused) in [
+        ("./all", "generators: [g.yaml]\n", true),
+        ("./all", "helmCharts: [{name: x}]\n", true),
+        ("./all", "", false),
+        (overlay, "generators: [g.yaml]\n", false),
+    ] {
+        let repo = Repo::of_hosts(1);
+        repo.want("metal/one", 1);
+        repo.write("sipgen.yaml", "gitops: flux\n");
+        repo.write("all/g.yaml", "apiVersion: x/v1\nkind: Bar\nmetadata: {name: x}\n");
+        repo.write("all/kustomization.yaml", &format!("resources: [.{overlay}]\n{fields}"));
+        repo.write("agent/lab.yaml", &flux(path, ""));
+
+        let told = said(&repo);
+
+        let message = "warning[SIP0622]: Flux cannot build the hosts of all";
+        assert_eq!(told.contains(message), is_refused, "{path} {fields}: {told}");
+    }
+}
+
+#[test]
 fn hosts_that_flux_leaves_out_of_its_source_are_assigned_only_if_they_are_live() {
     let repo = of_loose_hosts(&flux("./inventory", ""));
     repo.write(".sourceignore", "# snapshots\n/inventory/hosts.*\n");

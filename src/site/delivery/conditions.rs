@@ -43,7 +43,10 @@ pub(super) fn check(
         is_chosen || reached.iter().filter(is_by_flux).any(has)
     };
     let roots: Vec<(&usize, &BuildRoot)> = repo.inventory.roots.iter().filter(is_applied).collect();
-    let unbuildable = roots.iter().filter_map(|(_, root)| unbuildable(repo, root));
+    let listing = reached.iter().filter(is_by_flux).filter(|it| !it.overlays.is_empty());
+    let built = roots.iter().map(|(_, root)| root.directory.as_path());
+    let built: BTreeSet<&Utf8Path> = built.chain(listing.flat_map(|it| it.tops.clone())).collect();
+    let unbuildable = built.into_iter().filter_map(|directory| unbuildable(repo, directory));
     let source = repo.context.sources.iter().find(|(_, source)| repo.is_source_of_settings(source));
     let over_output = source
         .filter(|_| is_chosen)
@@ -107,11 +110,11 @@ fn unknown_source(repo: &DeliveryRepo<'_>) -> Option<Finding> {
 }
 
 /// Reports a build of hosts that needs Helm or a plugin, which Flux's kustomize-controller disables.
-fn unbuildable(repo: &DeliveryRepo<'_>, root: &BuildRoot) -> Option<Finding> {
-    let (field, place) = repo.builds.plugin(&root.directory, |file| repo.files.text(file))?;
+fn unbuildable(repo: &DeliveryRepo<'_>, directory: &Utf8Path) -> Option<Finding> {
+    let (field, place) = repo.builds.plugin(directory, |file| repo.files.text(file))?;
     let message = format!(
         "Flux cannot build the hosts of {}: `{field}` needs Helm or a plugin, and Flux starts neither",
-        shown(&root.directory)
+        shown(directory)
     );
     Some(Finding::new(Code::AgentCannotApply, message).at(place).help(
         "move the field to a kustomization without hosts. For charts, use a HelmRelease; for Secrets that SOPS has \
