@@ -1,7 +1,7 @@
 //! Node sets whose hosts are all in one domain: the smallest that has enough.
 
 use crate::spreading::{by_rack, request, scaled, with_racks};
-use crate::support::{assert_says, run};
+use crate::support::{Repo, assert_says, run};
 
 const PACKED: &str = "      sameDomain: {topologyKey: example.com/rack}\n";
 
@@ -93,6 +93,51 @@ fn hosts_outside_of_the_domain_are_reported_and_rebalanced() {
     let repo = with_racks(&[("a", 3), ("b", 3)]);
     assert_eq!(scaled(&repo, "one", 3, ""), [2, 1]);
     assert_eq!(scaled(&repo, "one", 2, PACKED), [2]);
+}
+
+const SKEWED: &str =
+    "      topologySpreadConstraints: [{topologyKey: example.com/rack, maxSkew: 2}]\n";
+
+/// The hosts of a rack in another namespace, where Cluster API does not look for them.
+fn elsewhere(repo: &Repo, hosts: &[&str]) {
+    for host in hosts {
+        let own = format!("{{name: {host}, namespace: metal,");
+        let other = own.replace("metal", "tenants");
+        let text = repo.read("snapshot/hosts.yaml");
+        let text = match text.contains(&own) {
+            true => text.replace(&own, &other),
+            false => text.replace(&other, &own),
+        };
+        repo.write("snapshot/hosts.yaml", &text);
+    }
+}
+
+/// By their labels and sizes, the domains are equal.
+#[test]
+fn the_domain_with_preferred_hosts_is_chosen() {
+    for constraint in [PACKED, SKEWED] {
+        let preferred = |racks: &[(&str, usize)], own: &[&str], workers: usize| {
+            let repo = with_racks(racks);
+            elsewhere(&repo, own);
+            request(&repo, "one", workers, constraint);
+            repo.generate(&[]).expect(0);
+            repo.hosts_of("tenants", "one").join(" ")
+        };
+        let racks = [("a", 2), ("b", 2)];
+        assert_eq!(preferred(&racks, &["b1", "b2"], 2), "Worker tenants/b1 Worker tenants/b2");
+        assert_eq!(preferred(&racks, &["a1", "a2"], 2), "Worker tenants/a1 Worker tenants/a2");
+        // A larger domain has them, and those that are not needed do not count.
+        let racks = [("a", 2), ("b", 3)];
+        assert_eq!(
+            preferred(&racks, &["b2", "b3"], 2),
+            "Worker tenants/b2 Worker tenants/b3",
+            "{constraint}"
+        );
+    }
+    let repo = with_racks(&[("a", 2), ("b", 2)]);
+    elsewhere(&repo, &["b2"]);
+    assert_eq!(scaled(&repo, "one", 2, PACKED), [2]);
+    assert!(repo.hosts_of("tenants", "one").contains(&"Worker metal/b1".to_owned()));
 }
 
 #[test]

@@ -12,16 +12,18 @@ pub(super) type Limit = usize;
 
 /// A class in a pool.
 #[derive(Debug)]
-pub(super) struct Candidate<'a> {
+pub(super) struct Candidate {
     pub(super) class: usize,
     /// The domain of the class in the pool.
     pub(super) domain: usize,
-    pub(super) limits: &'a [Limit],
+    /// Its rank by preference; the lowest is taken first.
+    pub(super) tier: usize,
+    pub(super) limits: Vec<Limit>,
 }
 
 /// The classes of every pool in order of preference: fewest missing labels first, then by tier.
 pub(super) struct Candidates<'a> {
-    classes: Vec<Vec<(usize, usize, Vec<Limit>)>>,
+    classes: Vec<Vec<Candidate>>,
     /// The position of each class in its pools.
     places: Vec<HashMap<usize, usize>>,
     /// The pools of each class.
@@ -65,7 +67,7 @@ impl<'a> Candidates<'a> {
     ) -> Self {
         let problem = &instance.problem;
         let mut all = Self {
-            classes: vec![Vec::new(); problem.pools.len()],
+            classes: problem.pools.iter().map(|_| Vec::new()).collect(),
             places: vec![HashMap::new(); problem.pools.len()],
             pools: vec![Vec::new(); problem.capacities.len()],
             limits: Vec::new(),
@@ -105,23 +107,24 @@ impl<'a> Candidates<'a> {
     fn read(&mut self, instance: &Instance<'a>, pool: usize) {
         let problem = &instance.problem;
         let keys = &instance.pools[pool].counted;
-        let choices = problem.pools[pool].tiers.iter().flatten();
-        let choices = choices.flat_map(|choice| {
-            let classes = choice.classes.iter();
-            classes.map(|class| (*class, choice.domain))
-        });
         let mut classes = Vec::new();
-        // All hosts of a class may be gone.
-        for (class, domain) in choices.filter(|(class, _)| problem.capacities[*class] > 0) {
-            let values = keys.iter().filter_map(|key| Some((*key, instance.value(class, *key)?)));
-            let limits: Vec<Limit> = values.map(|(key, value)| self.number(key, value)).collect();
-            classes.push((class, domain, limits));
+        for (tier, choices) in problem.pools[pool].tiers.iter().enumerate() {
+            let all = choices
+                .iter()
+                .flat_map(|choice| choice.classes.iter().map(move |class| (*class, choice.domain)));
+            // All hosts of a class may be gone.
+            for (class, domain) in all.filter(|(class, _)| problem.capacities[*class] > 0) {
+                let values = keys.iter();
+                let values = values.filter_map(|key| Some((*key, instance.value(class, *key)?)));
+                let limits = values.map(|(key, value)| self.number(key, value)).collect();
+                classes.push(Candidate { class, domain, tier, limits });
+            }
         }
         // Stable, so that classes with equally many labels stay in order of their tiers.
-        classes.sort_by_key(|(_, _, limits)| keys.len() - limits.len());
-        for (place, (class, ..)) in classes.iter().enumerate() {
-            self.places[pool].insert(*class, place);
-            self.pools[*class].push(pool);
+        classes.sort_by_key(|candidate| keys.len() - candidate.limits.len());
+        for (place, candidate) in classes.iter().enumerate() {
+            self.places[pool].insert(candidate.class, place);
+            self.pools[candidate.class].push(pool);
         }
         self.classes[pool] = classes;
     }
@@ -165,23 +168,22 @@ impl<'a> Candidates<'a> {
         self.classes[pool].len()
     }
 
-    pub(super) fn at(&self, pool: usize, place: usize) -> Candidate<'_> {
-        let (class, domain, limits) = &self.classes[pool][place];
-        Candidate { class: *class, domain: *domain, limits }
+    pub(super) fn at(&self, pool: usize, place: usize) -> &Candidate {
+        &self.classes[pool][place]
     }
 
-    pub(super) fn all(&self, pool: usize) -> impl Iterator<Item = Candidate<'_>> {
-        (0..self.count(pool)).map(move |place| self.at(pool, place))
+    pub(super) fn all(&self, pool: usize) -> impl Iterator<Item = &Candidate> {
+        self.classes[pool].iter()
     }
 
     /// Returns a class as a candidate of one of its pools.
-    pub(super) fn candidate(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
+    pub(super) fn candidate(&self, pool: usize, class: usize) -> Option<&Candidate> {
         self.places[pool].get(&class).map(|place| self.at(pool, *place))
     }
 
     /// Returns the domains of the hosts of a class in one of its pools.
     pub(super) fn class_limits(&self, pool: usize, class: usize) -> &[Limit] {
-        self.candidate(pool, class).map_or(&[], |candidate| candidate.limits)
+        self.candidate(pool, class).map_or(&[], |candidate| &candidate.limits)
     }
 
     /// Returns the pools of a class, with its position in each.

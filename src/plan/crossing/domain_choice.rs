@@ -1,7 +1,7 @@
 //! The choice of domains: the single one of a demand, or those over which its hosts are even.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::super::topology::occurrences;
 use super::candidates::{Candidate, Limit};
@@ -24,8 +24,9 @@ impl<'a> LocalSearch<'a, '_> {
         self.fill_by_chains(demand)
     }
 
-    /// Returns the domains to try for a demand without hosts that wants a single one: those with the
-    /// fewest sufficient free hosts first, then those from which others must move, at last the largest.
+    /// Returns the domains to try for a demand without hosts that wants a single one: those with
+    /// sufficient free hosts first, the most preferred and then the fewest, then those from which
+    /// others must move, at last the largest.
     fn single_domains(&self, demand: usize) -> Vec<Limit> {
         let Some(spread) = self.candidates.single(demand) else {
             return Vec::new();
@@ -33,45 +34,51 @@ impl<'a> LocalSearch<'a, '_> {
         if !self.matching.picks[demand].is_empty() {
             return Vec::new();
         }
-        let pool = self.pool(demand);
         let missing = self.instance.problem.demands[demand].missing;
-        let mut hosts: BTreeMap<Limit, (usize, usize)> = BTreeMap::new();
-        for candidate in self.candidates.all(pool) {
-            if let Some(domain) = spread.domain(candidate.limits)
+        // The free hosts and all hosts of each tier.
+        let mut hosts: BTreeMap<Limit, BTreeMap<usize, (usize, usize)>> = BTreeMap::new();
+        for candidate in self.candidates.all(self.pool(demand)) {
+            if let Some(domain) = spread.domain(&candidate.limits)
                 && self.matching.may_have(demand, candidate.class)
             {
-                let (free, all) = hosts.entry(domain).or_default();
+                let tiers = hosts.entry(domain).or_default();
+                let (free, all) = tiers.entry(candidate.tier).or_default();
                 *free += self.matching.free(candidate.class);
                 *all += self.instance.problem.capacities[candidate.class];
             }
         }
-        let largest = hosts.values().map(|(_, all)| *all).max().unwrap_or_default();
-        let enough = missing.min(largest);
-        let mut domains: Vec<(Limit, (usize, usize))> =
-            hosts.into_iter().filter(|(_, (_, all))| *all >= enough).collect();
-        domains.sort_by(|(a, (free_a, all_a)), (b, (free_b, all_b))| {
-            let is_free = |free: &usize| *free < missing;
-            let value = |domain: &Limit| self.candidates.limits[*domain].1;
-            let order = (is_free(free_a), *free_a, *all_a).cmp(&(is_free(free_b), *free_b, *all_b));
-            order.then_with(|| natural(value(a), value(b)))
+        let rank = |(domain, tiers): (Limit, BTreeMap<usize, (usize, usize)>)| {
+            let free: usize = tiers.values().map(|(free, _)| free).sum();
+            let all: usize = tiers.values().map(|(_, all)| all).sum();
+            let (is_short, mut left) = (free < missing, missing);
+            // The hosts that it would take of each tier, the worst first.
+            let mut taken = Vec::new();
+            for (tier, (free, all)) in tiers {
+                let hosts = left.min(if is_short { all } else { free });
+                taken.extend((hosts > 0).then_some((tier, hosts)));
+                left -= hosts;
+            }
+            taken.reverse();
+            ((is_short, taken, free, all), domain)
+        };
+        let mut domains: Vec<_> = hosts.into_iter().map(rank).collect();
+        let largest = domains.iter().map(|((.., all), _)| *all).max().unwrap_or_default();
+        domains.retain(|((.., all), _)| *all >= missing.min(largest));
+        let value = |domain: &Limit| self.candidates.limits[*domain].1;
+        domains.sort_by(|(rank_a, a), (rank_b, b)| {
+            rank_a.cmp(rank_b).then_with(|| natural(value(a), value(b)))
         });
-        domains.into_iter().map(|(domain, _)| domain).collect()
+        domains.into_iter().map(|(_, domain)| domain).collect()
     }
 
     /// Moves hosts of a demand to equally preferred free ones in emptier domains of a topology key, given
     /// by its index. `kept` has the domains of the retained hosts.
     pub(super) fn level(&mut self, demand: usize, key: usize, kept: impl Iterator<Item = &'a str>) {
-        let (pool, instance) = (self.pool(demand), self.instance);
-        let tiers = instance.problem.pools[pool].tiers.iter().enumerate();
-        let tiers = tiers.flat_map(|(tier, choices)| {
-            let classes = choices.iter().flat_map(|choice| &choice.classes);
-            classes.map(move |class| (*class, tier))
-        });
-        let tiers: HashMap<usize, usize> = tiers.collect();
+        let instance = self.instance;
         let picks = self.matching.picks[demand].iter();
         let picked = picks.filter_map(|pick| instance.value(pick.class, key));
         let mut hosts = occurrences(picked.chain(kept));
-        while let Some((from, to)) = self.leveling_exchange(demand, key, &hosts, &tiers) {
+        while let Some((from, to)) = self.leveling_exchange(demand, key, &hosts) {
             self.leave(demand, from);
             self.put(demand, to);
             if let Some(domain) = instance.value(from, key) {
@@ -89,7 +96,6 @@ impl<'a> LocalSearch<'a, '_> {
         demand: usize,
         key: usize,
         hosts: &BTreeMap<&str, usize>,
-        tiers: &HashMap<usize, usize>,
     ) -> Option<(usize, usize)> {
         let count = |class: usize| {
             let domain = self.instance.value(class, key)?;
@@ -101,15 +107,17 @@ impl<'a> LocalSearch<'a, '_> {
         crowds.sort_unstable_by_key(|crowd| Reverse(*crowd));
         crowds.dedup();
         let (largest, _) = *crowds.first()?;
-        let free = self.candidates.all(self.pool(demand)).filter_map(|candidate| {
+        let pool = self.pool(demand);
+        let free = self.candidates.all(pool).filter_map(|candidate| {
             let hosts = count(candidate.class).filter(|hosts| hosts + 1 < largest)?;
             self.matching.is_free(candidate.class).then_some((hosts, candidate))
         });
-        let mut free: Vec<(usize, Candidate<'_>)> = free.collect();
+        let mut free: Vec<(usize, &Candidate)> = free.collect();
         free.sort_by_key(|(hosts, _)| *hosts);
         crowds.into_iter().find_map(|(crowd, from)| {
             let emptier = free.iter().take_while(|(hosts, _)| hosts + 1 < crowd);
-            let mut emptier = emptier.filter(|(_, to)| tiers.get(&to.class) == tiers.get(&from));
+            let tier = self.candidates.candidate(pool, from)?.tier;
+            let mut emptier = emptier.filter(|(_, to)| to.tier == tier);
             let (_, to) = emptier.find(|(_, to)| self.fits(demand, to, Some(from)))?;
             Some((from, to.class))
         })

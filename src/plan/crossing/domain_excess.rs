@@ -26,7 +26,7 @@ impl CrossingSearch<'_, '_> {
         }
         let mut hosts: BTreeMap<Limit, usize> = BTreeMap::new();
         for candidate in candidates.all(pool) {
-            let domain = spread.domain(candidate.limits)?;
+            let domain = spread.domain(&candidate.limits)?;
             if problem.reserved[candidate.class].is_some() {
                 return None;
             }

@@ -97,9 +97,11 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 break;
             }
             let candidate = self.candidates.at(pool, self.live[pool][at]);
-            if !self.matching.is_free(candidate.class) {
-                exhausted += 1;
-            } else if self.fits(demand, &candidate, None) {
+            exhausted += usize::from(!self.matching.is_free(candidate.class));
+            while self.matching.is_short(demand)
+                && self.matching.is_free(candidate.class)
+                && self.fits(demand, candidate, None)
+            {
                 self.put(demand, candidate.class);
             }
         }
@@ -108,8 +110,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         }
     }
 
-    /// Picks free hosts of a demand with a topology spread constraint, each in the domain with the
-    /// fewest.
+    /// Picks free hosts of a demand with a topology spread constraint, each of the most preferred in the
+    /// domain with the fewest.
     fn take_evenly(&mut self, demand: usize) {
         let pool = self.pool(demand);
         self.forget_exhausted(pool);
@@ -122,11 +124,11 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 DomainRule::Same => usize::MAX,
             });
             let most: Vec<usize> = most.collect();
-            let hosts = |candidate: &Candidate<'_>| {
-                let domain = spreads.first().and_then(|skew| skew.domain(candidate.limits));
-                domain.as_ref().map(used).unwrap_or_default()
+            let rank = |candidate: &&Candidate| {
+                let domain = spreads.first().and_then(|skew| skew.domain(&candidate.limits));
+                (candidate.tier, domain.as_ref().map(used).unwrap_or_default())
             };
-            let is_even = |candidate: &Candidate<'_>| {
+            let is_even = |candidate: &Candidate| {
                 spreads.iter().zip(&most).all(|(skew, most)| {
                     let mut own = candidate.limits.iter();
                     own.all(|limit| !skew.domains.contains(limit) || used(limit) < *most)
@@ -140,7 +142,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     && !self.exceeds(demand, candidate.class, None)
                     && self.clashes(demand, candidate, None).next().is_none()
             });
-            let Some(class) = fitting.min_by_key(hosts).map(|candidate| candidate.class) else {
+            let Some(class) = fitting.min_by_key(rank).map(|candidate| candidate.class) else {
                 return;
             };
             self.put(demand, class);
@@ -153,12 +155,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     }
 
     /// Returns whether a demand may have a class once it has left `left`.
-    pub(super) fn fits(
-        &self,
-        demand: usize,
-        candidate: &Candidate<'_>,
-        left: Option<usize>,
-    ) -> bool {
+    pub(super) fn fits(&self, demand: usize, candidate: &Candidate, left: Option<usize>) -> bool {
         self.matching.may_have(demand, candidate.class)
             && !self.exceeds(demand, candidate.class, left)
             && self.clashes(demand, candidate, left).next().is_none()
@@ -166,13 +163,13 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     }
 
     /// Returns whether the constraints of a demand on domains admit a class once it has left `left`.
-    fn is_even(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
+    fn is_even(&self, demand: usize, candidate: &Candidate, left: Option<usize>) -> bool {
         let pool = self.pool(demand);
         let limits = |class| self.candidates.class_limits(pool, class);
         let left_limits = left.map_or(&[][..], limits);
         self.candidates.spreads[demand].iter().all(|skew| {
             let DomainRule::Skew(rule) = skew.rule else {
-                let domain = skew.domain(candidate.limits);
+                let domain = skew.domain(&candidate.limits);
                 let mut others = self.matching.picks[demand].iter().map(|pick| pick.class);
                 // One of several hosts of the class is left.
                 let leaving = left.and_then(|left| others.clone().position(|class| class == left));
@@ -188,7 +185,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             };
             let most = rule.most(skew.domains.iter().map(hosts));
             let picked = self.matching.picks[demand].iter().flat_map(|pick| limits(pick.class));
-            let mut grown = picked.chain(candidate.limits);
+            let mut grown = picked.chain(&candidate.limits);
             grown.all(|domain| !skew.domains.contains(domain) || hosts(domain) <= most)
         })
     }
@@ -207,7 +204,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     fn clashes(
         &self,
         demand: usize,
-        candidate: &Candidate<'c>,
+        candidate: &'c Candidate,
         left: Option<usize>,
     ) -> impl Iterator<Item = Limit> {
         let left = left.map(|class| self.candidates.class_limits(self.pool(demand), class));
@@ -397,7 +394,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     fn in_the_way(
         &self,
         demand: usize,
-        candidate: &Candidate<'c>,
+        candidate: &'c Candidate,
         left: Option<usize>,
     ) -> BlockingHosts {
         let clashes: Vec<Limit> = self.clashes(demand, candidate, left).collect();
@@ -442,7 +439,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             }
             let candidate = self.candidates.candidate(self.pool(demand), class);
             if !self.matching.is_free(class)
-                || !candidate.is_some_and(|candidate| self.fits(demand, &candidate, None))
+                || !candidate.is_some_and(|candidate| self.fits(demand, candidate, None))
             {
                 left.into_iter().for_each(|left| self.put(demand, left));
                 complete = false;
