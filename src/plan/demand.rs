@@ -107,15 +107,16 @@ impl<'a> NodeSetDemand<'a> {
         hosts: &'h [Host],
         gone: &BTreeSet<usize>,
     ) -> Self {
-        let spreads = domains.domain_limits(hosts, gone, self.node_set, &self.kept);
+        let spreads =
+            domains.domain_limits(hosts, gone, self.node_set, (&self.kept, &self.replaceable));
         Self { spreads, ..self }
     }
 
-    /// Returns the only domain in which it may have hosts, with its key, because it has some there.
-    pub(super) fn single_domain(&self) -> Option<(&'a str, &'a str)> {
-        let limit = self.spreads.iter().find(|limit| limit.rule == DomainRule::Same)?;
-        let domain = limit.domains.keys().next().filter(|_| limit.domains.len() == 1)?;
-        Some((limit.key, domain))
+    /// Returns the constraint that its hosts are in one domain if it has some already, or there is only
+    /// one domain.
+    pub(super) fn settled_limit(&self) -> Option<&DomainLimit<'a>> {
+        let mut same = self.spreads.iter().filter(|limit| limit.rule == DomainRule::Same);
+        same.find(|limit| limit.domains.len() == 1 || limit.domains.values().any(|kept| *kept > 0))
     }
 
     /// Returns whether there is a host to choose.

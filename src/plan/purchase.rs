@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
-use super::skew::DomainRule;
+use super::skew::{DomainLimit, DomainRule};
 use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
@@ -313,7 +313,7 @@ fn kinds(
         let machine = MachineProperties::sufficient_for(required_hardware);
         let machine = machine.filter(|_| demand.needs.machine.is_none()).map(Arc::new);
         let mut choices = match &machine {
-            Some(_) => label_choices(&demand.needs, demand.single_domain(), hosts),
+            Some(_) => label_choices(&demand.needs, demand.settled_limit(), hosts),
             None => Vec::new(),
         };
         choices.retain(|labels| !unwanted(labels));
@@ -363,7 +363,7 @@ fn kinds(
 /// single domain, unless it is known.
 fn label_choices(
     needs: &Needs<'_>,
-    single_domain: Option<(&str, &str)>,
+    settled: Option<&DomainLimit<'_>>,
     hosts: &[Host],
 ) -> Vec<BTreeMap<String, String>> {
     // The labels that it wants, with the values that it names; none if any value will do.
@@ -393,8 +393,8 @@ fn label_choices(
         }
         let mut values = sufficient_values(key, named, needs, hosts);
         if is_single {
-            let is_usable = |value: &String| match single_domain {
-                Some((_, domain)) => value == domain,
+            let is_usable = |value: &String| match settled {
+                Some(limit) => limit.domains.contains_key(value.as_str()),
                 None => !value.is_empty(),
             };
             values.retain(is_usable);

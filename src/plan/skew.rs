@@ -3,7 +3,8 @@
 //!
 //! As in Kubernetes, every domain with a matching host counts, whoever has the host. A domain that
 //! gets a host must have at most `max_skew` hosts more than the emptiest domain. Hosts that are there
-//! already may exceed that. Those of a node set in a single domain decide which one it is.
+//! already may exceed that. Those of a node set in a single domain decide which one it is; if several
+//! domains have equally many of them, the search does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,13 +84,14 @@ pub(crate) struct MatchingDomains<'a>(Mutex<HashMap<DomainQuestion, Arc<DomainHo
 type DomainQuestion = (String, Option<Namespace>, HardwareRequirements, String);
 
 impl<'a> MatchingDomains<'a> {
-    /// Returns the required constraints of a node set on domains, for the hosts that are not gone.
+    /// Returns the required constraints of a node set on domains, for the hosts that are not gone. Other
+    /// hosts may replace some of the kept ones, which come in ascending order.
     pub(crate) fn domain_limits<'q>(
         &self,
         hosts: &'a [Host],
         gone: &BTreeSet<usize>,
         node_set: &'q NodeSet,
-        kept: &BTreeSet<usize>,
+        (kept, replaceable): (&BTreeSet<usize>, &[usize]),
     ) -> Vec<DomainLimit<'q>>
     where
         'a: 'q,
@@ -116,9 +118,17 @@ impl<'a> MatchingDomains<'a> {
                     DomainRule::Skew(SkewRule { max_skew, counts_from_zero })
                 }
                 SpreadRule::Same => {
-                    let own = kept.iter().map(|host| hosts[*host].domain(key));
-                    if let Some(only) = fullest_domain(own) {
-                        all = [(only, all.get(only).copied().unwrap_or_default())].into();
+                    let own = |host: &usize| hosts[*host].domain(key);
+                    let fullest = fullest_domains(kept.iter().map(own));
+                    let staying =
+                        kept.iter().filter(|host| replaceable.binary_search(host).is_err());
+                    let staying = fullest_domains(
+                        staying.map(own).filter(|own| own.is_some_and(|own| fullest.contains(own))),
+                    );
+                    let own = if staying.is_empty() { fullest } else { staying };
+                    if !own.is_empty() {
+                        let kept = |domain| (domain, all.get(domain).copied().unwrap_or_default());
+                        all = own.into_iter().map(kept).collect();
                     }
                     DomainRule::Same
                 }
@@ -149,12 +159,14 @@ fn is_match(host: &Host, node_set: &NodeSet) -> bool {
         && (node_set.hardware.is_empty() || host.machine.lacks(&node_set.hardware).next().is_none())
 }
 
-/// Returns the domain with most hosts; of equal ones, the first.
-pub(super) fn fullest_domain<'a>(
+/// Returns the domains with most hosts.
+pub(super) fn fullest_domains<'a>(
     domains: impl Iterator<Item = Option<&'a str>>,
-) -> Option<&'a str> {
-    let counts = occurrences(domains.flatten()).into_iter().rev();
-    counts.max_by_key(|(_, hosts)| *hosts).map(|(domain, _)| domain)
+) -> BTreeSet<&'a str> {
+    let mut counts = occurrences(domains.flatten());
+    let most = counts.values().copied().max();
+    counts.retain(|_, hosts| Some(*hosts) == most);
+    counts.into_keys().collect()
 }
 
 impl DomainLimit<'_> {
@@ -182,8 +194,8 @@ impl DomainLimit<'_> {
                 domain.and_then(|own| domains.get(own)).is_none_or(|hosts| *hosts <= most)
             }
             DomainRule::Same => {
-                let fullest = fullest_domain(others);
-                domain.is_some() && (fullest.is_none() || fullest == domain)
+                let fullest = fullest_domains(others);
+                domain.is_some_and(|domain| fullest.is_empty() || fullest.contains(domain))
             }
         }
     }

@@ -3,11 +3,13 @@
 //! Retained hosts are moved with `--rebalance` only, except hosts that fail or are being deleted.
 //! The requirements come from the list of rules in [`eligibility`].
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal};
 use super::placement::CurrentAssignment;
-use super::skew::fullest_domain;
+use super::skew::fullest_domains;
+use super::topology::occurrences;
 use crate::base::api::host::{PAUSED, UNHEALTHY};
 use crate::base::api::names::Part;
 use crate::base::api::topology_spread::shared_key;
@@ -30,7 +32,7 @@ const INSTALLING: &str = "provisioning";
 pub(super) enum Violation {
     /// Another host of the node set is in its topology domain.
     SharesDomain,
-    /// Most hosts of the node set are in another topology domain, and all must be in one.
+    /// Other hosts of the node set are in another topology domain, and all must be in one.
     OtherDomain,
     /// The node set's labelSelector no longer matches it.
     NotSelected,
@@ -72,7 +74,7 @@ impl Violation {
                 "shares its topology domain with another host of the node set"
             }
             Violation::OtherDomain => {
-                "is in another topology domain than most hosts of the node set, which must all be in one"
+                "is in another topology domain than other hosts of the node set, which must all be in one"
             }
             Violation::NotSelected => "no longer matches the selector",
             Violation::ReservedForOthers => "is reserved for others",
@@ -221,10 +223,8 @@ pub(super) fn by_retention<'a>(
     });
     let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> = with_violation.collect();
     violating.sort_by_cached_key(order);
-    let single = node_set.and_then(|node_set| shared_key(&node_set.spread)).map(|key| {
-        let assigned = violating.iter().map(|(_, assignment)| assignment.host);
-        (key, fullest_domain(assigned.map(|host| hosts[host].domain(key))))
-    });
+    let assigned: Vec<usize> = violating.iter().map(|(_, assignment)| assignment.host).collect();
+    let single = node_set.and_then(|node_set| common_domain(&assigned, node_set, site));
     let mut domains: BTreeMap<(&String, &str), usize> = BTreeMap::new();
     let most = node_set.map_or(1, |node_set| node_set.max_per_domain);
     for (violation, assignment) in &mut violating {
@@ -254,6 +254,31 @@ pub(super) fn by_retention<'a>(
         evenly(equal, domain, &mut kept)
     });
     spread.collect()
+}
+
+/// Returns the label of which all hosts of a node set must share a value, and the value that most of its
+/// hosts have. Of several, one that has room for all comes first, then that of the first host.
+fn common_domain<'s>(
+    assigned: &[usize],
+    node_set: &'s NodeSet,
+    site: &'s Site,
+) -> Option<(&'s str, Option<&'s str>)> {
+    let key = shared_key(&node_set.spread)?;
+    let hosts = &site.inventory.hosts;
+    let own = assigned.iter().map(|host| hosts[*host].domain(key));
+    let fullest = fullest_domains(own.clone());
+    let needs = Needs::without_services(node_set);
+    let spare = hosts.iter().enumerate().filter(|(index, host)| {
+        fullest.len() > 1
+            && host.domain(key).is_some_and(|domain| fullest.contains(domain))
+            && !site.state.held.contains_key(&host.key)
+            && eligibility::unmet(*index, host, &needs).is_none()
+            && eligibility::unusable(host, needs.system()).is_none()
+    });
+    let spare = spare.map(|(_, host)| host.domain(key));
+    let (room, wanted) = (occurrences(own.clone().chain(spare).flatten()), node_set.wanted());
+    let domains = own.flatten().filter(|domain| fullest.contains(domain));
+    Some((key, domains.min_by_key(|domain| Reverse(room.get(domain).min(Some(&wanted))))))
 }
 
 /// Orders items so that the first ones, with those that are `kept`, are spread over domains as evenly

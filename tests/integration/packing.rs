@@ -85,7 +85,7 @@ fn hosts_outside_of_the_domain_are_reported_and_rebalanced() {
     request(&repo, "one", 3, PACKED);
 
     let check = repo.generate(&[]).expect(0);
-    assert_says(&check.stderr, &["is in another topology domain than most hosts of the node set"]);
+    assert_says(&check.stderr, &["is in another topology domain than other hosts of the node set"]);
     assert_eq!(by_rack(&repo, "one"), [2, 1]);
     repo.generate(&["--rebalance"]).expect(0);
     assert_eq!(by_rack(&repo, "one"), [3]);
@@ -138,6 +138,48 @@ fn the_domain_with_preferred_hosts_is_chosen() {
     elsewhere(&repo, &["b2"]);
     assert_eq!(scaled(&repo, "one", 2, PACKED), [2]);
     assert!(repo.hosts_of("tenants", "one").contains(&"Worker metal/b1".to_owned()));
+}
+
+/// Neither the names of the domains nor the use of their hosts leaves a node set short.
+#[test]
+fn of_domains_with_equally_many_hosts_the_one_with_room_for_all_grows() {
+    for racks in [[("a", 1), ("b", 3)], [("a", 3), ("b", 1)]] {
+        let grown = if racks[0].1 == 1 { [1, 2] } else { [2, 1] };
+        let repo = with_racks(&racks);
+        assert_eq!(scaled(&repo, "one", 2, ""), [1, 1]);
+        assert_eq!(scaled(&repo, "one", 3, PACKED), grown);
+        repo.generate(&["--rebalance"]).expect(0);
+        assert_eq!(by_rack(&repo, "one"), [3]);
+
+        let repo = with_racks(&racks);
+        assert_eq!(scaled(&repo, "one", 2, ""), [1, 1]);
+        request(&repo, "one", 3, PACKED);
+        repo.generate(&["--rebalance"]).expect(0);
+        assert_eq!(by_rack(&repo, "one"), [3]);
+
+        let repo = with_racks(&racks);
+        assert_eq!(scaled(&repo, "one", 2, ""), [1, 1]);
+        request(&repo, "one", 2, PACKED);
+        repo.generate(&["--rebalance"]).expect(0);
+        assert_eq!(by_rack(&repo, "one"), [2]);
+    }
+    // A host in use stays, so the others come to it where there is room.
+    for (used, room, racks) in [("a1", 3, "a"), ("b1", 3, "b"), ("a1", 1, "a+b")] {
+        let repo = with_racks(&[("a", room), ("b", 3)]);
+        assert_eq!(scaled(&repo, "one", 2, ""), [1, 1]);
+        let consumer = "consumerRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3Machine, \
+                        namespace: tenants, name: m}";
+        let text = repo.read("snapshot/hosts.yaml");
+        let (before, behind) = text.split_once(&format!("{{name: {used},")).unwrap();
+        let behind = behind.replacen("{online: true}", &format!("{{online: true, {consumer}}}"), 1);
+        repo.write("snapshot/hosts.yaml", &format!("{before}{{name: {used},{behind}"));
+        request(&repo, "one", 2, PACKED);
+        repo.generate(&["--rebalance"]).expect(0);
+        let hosts = repo.hosts_of("tenants", "one").join(" ");
+        for rack in ["a", "b"] {
+            assert_eq!(hosts.contains(&format!("metal/{rack}")), racks.contains(rack), "{hosts}");
+        }
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl<'a> OccupiedSite<'a> {
         let node_sets = planned.occupied_sets();
         let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
         let domain_limits =
-            |set: &OccupiedSet<'a>| domains.domain_limits(hosts, &none, set.node_set, &none);
+            |set: &OccupiedSet<'a>| domains.domain_limits(hosts, &none, set.node_set, (&none, &[]));
         let domain_limits = node_sets.iter().map(domain_limits).collect();
         let quotas = quotas::all(site, plan);
         Self { hosts, quotas, owners: planned.owners(), domain_limits, node_sets }
