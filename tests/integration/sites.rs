@@ -2,7 +2,7 @@
 //! Argo CD have them.
 
 use crate::support::scenes::sites::{SETTINGS, SITES, edge, flux, monorepo, overlay, sipgen};
-use crate::support::{Repo, assert_says, host, run};
+use crate::support::{Repo, assert_says, host, live_host, run};
 
 fn with_load_balancer(name: &str, port: u16) -> String {
     edge(1).replace("name: edge", &format!("name: {name}"))
@@ -402,6 +402,39 @@ fn output_of_a_repo_that_was_one_site_is_not_forgotten() {
 
     assert_says(&said, &["SIP0008", "outside of every site", "git mv"]);
     assert!(!repo.exists("overlays/lab"));
+}
+
+/// The files of a site prove what it has no more, whatever other sites read.
+#[test]
+fn a_host_that_moves_to_another_site_is_missing_in_the_first() {
+    let repo = Repo::empty();
+    repo.write("sipgen.yaml", "sites: [\"sites/*\"]\n");
+    for (site, hosts) in [("a", ["a1", "a2"]), ("b", ["b1", "b2"])] {
+        for name in hosts {
+            repo.write(&format!("sites/{site}/snapshot/{name}.yaml"), &live_host(name, ""));
+        }
+        let request = edge(1).replace("name: edge", &format!("name: {site}, namespace: tenant"));
+        repo.write(&format!("sites/{site}/clusters/edge.yaml"), &request);
+    }
+    repo.generate(&[]).expect(0);
+    let moved = repo.read("sites/a/snapshot/a1.yaml");
+    repo.remove("sites/a/snapshot/a1.yaml");
+    repo.write("sites/b/snapshot/a1.yaml", &moved);
+
+    let said = repo.generate(&[]).expect(0).stderr;
+
+    assert!(!said.contains("SIP0017"), "{said}");
+    assert_says(&said, &["SIP0506", "metal/a1"]);
+    assert!(repo.read("sites/a/snapshot/a2.yaml").contains("a2"));
+
+    // git may ignore a file with the host.
+    repo.commit();
+    let last = repo.read("sites/a/snapshot/a2.yaml");
+    repo.remove("sites/a/snapshot/a2.yaml");
+    repo.write(".gitignore", "sites/a/snapshot/ignored.yaml\n");
+    repo.write("sites/a/snapshot/ignored.yaml", &last);
+    repo.write("sites/a/snapshot/a3.yaml", &last.replace("a2", "a3"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0017", "ignored.yaml"]);
 }
 
 #[test]

@@ -14,6 +14,14 @@ impl Files {
         files
     }
 
+    /// Returns the files of all sites.
+    #[must_use]
+    pub(crate) fn whole_repo(&self) -> Self {
+        let mut files = self.clone();
+        files.part = None;
+        files
+    }
+
     /// Returns the site's directory; the repo's root if the repo is one site.
     pub fn site_directory(&self) -> &Utf8Path {
         self.part.as_ref().map_or(Utf8Path::new(""), |part| &part.directory)

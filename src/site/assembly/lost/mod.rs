@@ -258,6 +258,11 @@ impl AbsenceEvidence<'_> {
             });
             ignored.extend(files.map(|(file, _)| file));
         }
+        if !ignored.is_empty() {
+            // Other sites read files of a common directory.
+            let (all, _) = self.repo.whole_repo().files_and_closed(&self.settings.output)?;
+            ignored.retain(|file| all.binary_search(file).is_err());
+        }
         texts.extend(unread_texts::ignored(self.repo, &ignored)?);
         Ok(texts)
     }
