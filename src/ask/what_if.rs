@@ -15,7 +15,8 @@ use crate::base::api::names::{ClusterKey, HostKey, Part, Role};
 use crate::base::finding::{Code, Finding};
 use crate::generate::{Error, GeneratedSite, Options, Stage, generate};
 use crate::input::load::Files;
-use crate::site::hypothesis::{Hypothesis, check_requests};
+use crate::site::Site;
+use crate::site::hypothesis::{Hypothesis, UnknownSubject, check_requests};
 
 /// The consequences of a hypothesis.
 #[derive(Debug)]
@@ -124,6 +125,7 @@ pub fn what_if(
     let options = Options { keep_going: true, allow_empty: true, ..Options::default() };
     let earlier = generate(before, &options, progress)?;
     let gone = hypothesis.gone_hosts(&earlier.site)?;
+    check_names(&after, &earlier.site)?;
     let requests = after.clone();
     let mut additions = after.additions().to_vec();
     let bought = hypothesis.bought.as_ref();
@@ -154,6 +156,21 @@ pub fn what_if(
         finding.is_error() || !is_repeated && !known.contains(finding)
     });
     Ok(Consequences { clusters, spare, is_served, difference })
+}
+
+/// Requires that additional files request no cluster of the site.
+///
+/// # Errors
+///
+/// Returns such a cluster. Fails if a file cannot be read.
+pub(crate) fn check_names(files: &Files, site: &Site) -> Result<(), Error> {
+    if files.additions().is_empty() {
+        return Ok(());
+    }
+    let alone = files.clone().with_streams(files.additions().to_vec()).with_additions(Vec::new());
+    let (alone, _) = Site::read(&alone, site.settings.clone())?;
+    let mut known = alone.clusters.into_keys().filter(|key| site.clusters.contains_key(key));
+    Ok(known.next().map_or(Ok(()), |key| Err(UnknownSubject::Requested(key)))?)
 }
 
 fn impacts(

@@ -386,6 +386,27 @@ fn a_hypothesis_about_nothing_known_is_refused() {
     }
 }
 
+/// Whatever builds reach, and for both commands.
+#[test]
+fn an_additional_request_cannot_have_the_name_of_a_cluster() {
+    let repo = Repo::generated("multi-cluster");
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("core.yaml");
+    fs::write(&other, repo.read(CORE).replace("active: 3", "active: 1")).unwrap();
+    let reached = Repo::generated("multi-cluster");
+    reached.write("tenants/tenant-a/kustomization.yaml", "resources: [core.yaml, edge.yaml]\n");
+    for repo in [repo, reached] {
+        let own = repo.path().join(CORE);
+        for file in [other.to_str().unwrap(), own.to_str().unwrap()] {
+            for command in ["what-if", "capacity"] {
+                let asked = run(&mut repo.sipgen(&[command, "--cluster", file])).expect(2);
+                assert_says(&asked.stderr, &["the site has a cluster `tenant-a/core` already"]);
+                assert!(!asked.stderr.contains("sources"), "{}", asked.stderr);
+            }
+        }
+    }
+}
+
 #[test]
 fn its_schema_is_the_documented_one() {
     compare_schema("what-if", &schemars::schema_for!(sipgen::report::WhatIf));

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ask::overview::Overview;
-use crate::ask::what_if::Quorum;
+use crate::ask::what_if::{Quorum, check_names};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::Finding;
 use crate::generate::{Error, GeneratedSite};
@@ -295,6 +295,7 @@ pub fn requested(
     files: &Files,
     generated: &GeneratedSite,
 ) -> Result<(Vec<Cluster>, Vec<Finding>), Error> {
+    check_names(files, &generated.site)?;
     let (site, findings) = Site::read(files, generated.site.settings.clone())?;
     let errors = findings
         .into_iter()

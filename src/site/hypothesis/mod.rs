@@ -39,7 +39,7 @@ pub struct Hypothesis {
     pub bought: Option<BoughtHosts>,
 }
 
-/// A hypothesis about something that a site does not have.
+/// A hypothesis about something that a site does not have, or has already.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnknownSubject {
@@ -74,6 +74,12 @@ pub enum UnknownSubject {
          `sip.airshipit.org/assign-hosts: \"true\"` or by the setting `requests.clusterAPI`"
     )]
     Request(String),
+    /// Additional files request a cluster that the site has.
+    #[error(
+        "the site has a cluster `{0}` already: give the additional request another name, or use \
+         `sipgen what-if --scale`"
+    )]
+    Requested(ClusterKey),
     /// A cluster has no such node set.
     #[error("{cluster} has no node set `{node_set}`; it has {known}")]
     NodeSet {
