@@ -182,6 +182,25 @@ fn of_domains_with_equally_many_hosts_the_one_with_room_for_all_grows() {
     }
 }
 
+/// ViNO copies a label that the node lacks as `""`.
+#[test]
+fn hosts_with_an_empty_label_are_in_no_domain() {
+    for constraint in [PACKED, SKEWED] {
+        let repo = with_racks(&[("a", 2), ("b", 2)]);
+        let hosts = repo.read("snapshot/hosts.yaml");
+        repo.write("snapshot/hosts.yaml", &hosts.replace("rack: a}", "rack: \"\"}"));
+        assert_eq!(scaled(&repo, "one", 2, constraint), [2]);
+        assert!(repo.hosts_of("tenants", "one").contains(&"Worker metal/b1".to_owned()));
+        request(&repo, "one", 3, constraint);
+
+        let lacks = "not match `example.com/rack` of the selector";
+        assert_says(&repo.refused(), &["2 not matching `example.com/rack` of the selector"]);
+        assert_says(&run(&mut repo.sipgen(&["explain", "metal/a1"])).stdout, &[lacks]);
+        let status = run(&mut repo.sipgen(&["status"])).stdout;
+        assert_says(&status, &["         2         2     0  flavor=worker,example.com/rack"]);
+    }
+}
+
 #[test]
 fn contradictory_and_invalid_domains_are_reported_at_their_field() {
     let repo = with_racks(&[("a", 2)]);

@@ -87,9 +87,14 @@ impl<'a> Needs<'a> {
             let text = requirement.to_string().into();
             (requirement, text)
         });
+        // The selector requires their labels; an empty value is no domain either.
+        let spread = node_set.spread.iter().filter(|spread| spread.is_required());
+        let with_domain = spread.map(|TopologySpread { key, .. }| {
+            (Expression::NotEqual(key.clone(), String::new()), key.as_str().into())
+        });
         Self {
             selector: &node_set.selector,
-            requirements: requirements.collect(),
+            requirements: requirements.chain(with_domain).collect(),
             namespace: node_set.namespace.as_ref(),
             reservations: &node_set.reservations,
             interfaces: BTreeSet::new(),

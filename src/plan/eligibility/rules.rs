@@ -144,11 +144,11 @@ fn not_reserved_for_others(_: usize, host: &Host, needs: &Needs<'_>) -> Option<R
 /// Requires the labels of the labelSelector. A label with a variable leaves the answer open, unless
 /// another one decides.
 fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    if needs.named().is_some() || needs.selector.matches(&host.labels) {
-        return None;
-    }
     let unmatched = needs.requirements.iter();
     let unmatched = unmatched.filter(|(requirement, _)| !requirement.matches(&host.labels));
+    if needs.named().is_some() || unmatched.clone().next().is_none() {
+        return None;
+    }
     let is_decided = |(requirement, _): &&(Expression, Arc<str>)| !is_variable(host, requirement);
     let refused = |text: Arc<str>| Some(Refusal::NotSelected(text));
     match unmatched.clone().find(is_decided) {
