@@ -122,8 +122,10 @@ pub fn between(
         notes.extend(note_of_marks(take_idle(&mut pending)));
         if !pending.files.is_empty() {
             let files = counted(pending.files.len(), "file");
+            let is_empty = options.allow_empty && later.site.clusters.is_empty();
+            let flag = if is_empty { " --allow-empty" } else { "" };
             notes.push(format!(
-                "The overlays are stale in {files}: run `sipgen generate`, and commit the result."
+                "The overlays are stale in {files}: run `sipgen generate{flag}`, and commit the result."
             ));
         }
         difference.stale = pending.files.len();

@@ -88,6 +88,18 @@ fn a_commit_whose_overlays_were_not_generated_counts_as_if_they_were() {
     assert!(!generated.stderr.contains("error"), "{}", generated.stderr);
 }
 
+#[test]
+fn the_last_cluster_is_removed_by_the_command_that_the_note_says() {
+    let repo = with_history();
+    for cluster in ["tenant/one", "tenant/two"] {
+        repo.want_no_more(cluster);
+    }
+
+    let run = repo.diff(&["--base", "HEAD", "--allow-empty"]).expect(1);
+
+    assert_says(&run.stderr, &["run `sipgen generate --allow-empty`, and commit the result"]);
+}
+
 /// A repo whose last commit has removed the SIPCluster of `tenant/one`, and not generated.
 fn with_stale_base() -> Repo {
     let repo = with_history();
