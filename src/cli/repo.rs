@@ -345,8 +345,8 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, CommandError> 
 fn worktree(around: &EnclosingRepo) -> Result<&Utf8Path, CommandError> {
     around.top.as_deref().ok_or_else(|| {
         CommandError(format!(
-            "`{}` is a bare repo without files on disk: name a revision with --rev (`sipgen diff`: with --base and \
-             --head), or clone it",
+            "`{}` is a bare repo without files on disk: name a revision with --rev if the command has it \
+             (`sipgen diff`: with --base and --head), or clone it",
             around.directory
         ))
     })
