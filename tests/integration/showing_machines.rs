@@ -97,6 +97,18 @@ fn machines_that_are_there_stay() {
 }
 
 #[test]
+fn free_hosts_with_an_operating_system_are_free_in_every_table() {
+    let repo = of_inspected_hosts(4);
+    repo.write("clusters/big.yaml", &provisioning("big", 2, "cpu: 1"));
+    repo.generate(&[]).expect(0);
+
+    let status = json(&repo, &["status"]);
+
+    assert_eq!(status["spare"][0]["free"], 1, "{status}");
+    assert_eq!(status["hardware"][0]["free"], 1, "{status}");
+}
+
+#[test]
 fn a_host_is_told_which_machine_it_is_and_why_the_others_do_not_have_it() {
     let repo = Repo::generated("provisioning");
 

@@ -34,7 +34,7 @@ pub(super) fn named(hosts: &mut [HostOverview], hardware: &HardwareByHost) -> Ve
             free: 0,
         });
         kind.hosts += 1;
-        kind.free += usize::from(host.state == HostState::Free);
+        kind.free += usize::from(matches!(host.state, HostState::Free | HostState::Installed));
         host.hardware = Some(word);
     }
     let mut kinds: Vec<HardwareKind> = kinds.into_values().collect();
