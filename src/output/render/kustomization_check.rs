@@ -14,8 +14,7 @@ use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::{self, outputs};
 use crate::base::text::yaml;
 use crate::base::tree::files_below;
-use crate::input::kustomize::Builds;
-use crate::input::load::kustomize::join;
+use crate::input::kustomize::{Builds, join};
 use crate::site::Site;
 use crate::site::request::{Cluster, ClusterService};
 

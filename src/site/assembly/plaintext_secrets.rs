@@ -644,7 +644,7 @@ mod tests {
             ("version: 3.9.0", 1),
         ] {
             let found = |mac: &str| found(&[("a.yaml", &secret(rule, mac))], None).len();
-            assert_eq!(found("mac: ENC[y]"), findings, "{rule}");
+            assert_eq!(found("mac: 'ENC[y]'"), findings, "{rule}");
             assert_eq!(found("kms: []"), 1, "{rule}");
         }
     }

@@ -40,7 +40,7 @@ fn settings_and_templates_count_as_they_are_staged() {
     repo.write("sipgen.yaml", "templates: mine\n");
     repo.write(
         "mine/loadbalancer/service.yaml",
-        "# staged\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n",
+        "# staged\napiVersion: v1\nkind: Service\nmetadata:\n  name: {{ name }}\n",
     );
     repo.git(&["add", "sipgen.yaml", "mine"]);
     repo.write("sipgen.yaml", "not: settings\n");
