@@ -690,10 +690,9 @@ fn what_generated_applications_apply_is_of_the_site() {
 fn records_of_sites_are_no_stale_files_when_the_settings_lose_the_sites() {
     let repo = Repo::of_hosts(2);
     repo.want("tenant-a/edge", 1);
-    repo.write(
-        "lab/kustomization.yaml",
-        "resources: [../inventory, ../clusters/tenant-a.edge.yaml]\n",
-    );
+    repo.write("lab/kustomization.yaml", "resources: [../inventory, edge.yaml]\n");
+    repo.write("lab/edge.yaml", &repo.read("clusters/tenant-a.edge.yaml"));
+    repo.remove("clusters/tenant-a.edge.yaml");
     repo.write("sipgen.yaml", "sites: [lab]\n");
     repo.generate(&[]).expect(0);
     repo.commit();

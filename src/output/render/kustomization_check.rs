@@ -14,7 +14,7 @@ use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::layout::{self, outputs};
 use crate::base::text::yaml;
 use crate::base::tree::files_below;
-use crate::input::kustomize::{Builds, join};
+use crate::input::kustomize::Builds;
 use crate::site::Site;
 use crate::site::request::{Cluster, ClusterService};
 
@@ -114,13 +114,14 @@ fn misfits(
     let generators = || kustomization.config_map_generator.iter().flatten();
     let lists = [resources, components, transformers].into_iter().flatten().flatten();
     let listed = lists.map(String::as_str).chain(generators().flat_map(|it| it.paths()));
+    let has_hosts = |entry| site.has_hosts_at(&site.settings.output.join(directory), entry);
     let missing = listed.filter(|entry| {
         let target = match layout::shared_directory_of(path, entry) {
             Some(shared) if is_own_shared(&shared) => shared,
             // A file elsewhere would have two owners, and each would delete it.
             _ if output.is_some() && is_elsewhere(entry) => return true,
             // Other entries outside are the repo's own. Hosts have an overlay of theirs.
-            None if entry.starts_with("..") => return has_hosts(site, path, entry),
+            None if entry.starts_with("..") => return has_hosts(entry),
             _ => path_of(directory, entry),
         };
         !tree.contains_key(target.as_str()) && files_below(tree, &target).next().is_none()
@@ -128,7 +129,7 @@ fn misfits(
     let mut found: Vec<Finding> = missing
         .map(|entry| {
             let file = site.settings.output.join(path);
-            let (why, help) = match has_hosts(site, path, entry) {
+            let (why, help) = match has_hosts(entry) {
                 true => ("has hosts", "remove the entry: hosts are applied once, with their labels"),
                 false => (
                     "no template renders",
@@ -160,17 +161,6 @@ fn misfits(
     }
     let clusters = layout::cluster_of(path);
     found.into_iter().map(|finding| finding.for_clusters(&clusters)).collect()
-}
-
-/// Returns whether an entry of a kustomization leads to hosts outside of the output.
-fn has_hosts(site: &Site, path: &Utf8Path, entry: &str) -> bool {
-    let by = site.settings.output.join(path);
-    let Some(target) = by.parent().and_then(|directory| join(directory, entry)) else {
-        return false;
-    };
-    let below = site.builds.below(&target);
-    let mut files = site.inventory.hosts.iter().filter_map(|host| host.file.as_deref());
-    files.any(|file| file == target || below.contains_key(file))
 }
 
 /// Returns the size of what shared files put into a ConfigMap.

@@ -62,7 +62,7 @@ use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::api::topology_spread::evenness_key;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
-use crate::input::kustomize::{BuildRoot, Builds, OverlayBases};
+use crate::input::kustomize::{BuildRoot, Builds, OverlayBases, join};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::{InventoryMode, Settings};
 use crate::site::delivery::{self, DeliveryWiring};
@@ -335,6 +335,15 @@ impl Site {
     pub(crate) fn component_for_cluster_api(&self, cluster: &ClusterKey) -> Utf8PathBuf {
         let directory = layout::tenant_directory(cluster);
         self.settings.output.join(directory).join(layout::CLUSTER_API)
+    }
+
+    /// Returns whether an entry of a kustomization in a directory leads to hosts outside of the output.
+    pub(crate) fn has_hosts_at(&self, directory: &Utf8Path, entry: &str) -> bool {
+        join(directory, entry).is_some_and(|target| {
+            let below = self.builds.below(&target);
+            let mut files = self.inventory.hosts.iter().filter_map(|host| host.file.as_deref());
+            files.any(|file| file == target || below.contains_key(file))
+        })
     }
 
     /// Returns the schema of a host's firmware settings, if it is known.
