@@ -297,7 +297,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 let other = self.candidates.at(pool, **place);
                 other.limits.len() > labels
                     && self.matching.is_free(other.class)
-                    && self.fits(demand, &other, Some(pick.class))
+                    && self.fits(demand, other, Some(pick.class))
             };
             if let Some(better) = self.live[pool].iter().find(is_better) {
                 let class = self.candidates.at(pool, *better).class;
@@ -337,7 +337,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 {
                     continue;
                 }
-                match self.in_the_way(demand, &candidate, left) {
+                match self.in_the_way(demand, candidate, left) {
                     BlockingHosts::Nothing => {
                         ends.push(class);
                         // A second end is tried only if the chain conflicts with the first one.
@@ -371,7 +371,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 let class = candidate.class;
                 if self.matching.is_free(class)
                     || reached.contains(&class)
-                    || !self.fits(demand, &candidate, left)
+                    || !self.fits(demand, candidate, left)
                 {
                     continue;
                 }
