@@ -155,13 +155,20 @@ impl CrossingSearch<'_, '_> {
     }
 
     /// Adds the demands of a refused cluster that could not be served without those in `refused`
-    /// either.
+    /// either, and that have no part in their conflicts.
     fn refuse_others(&mut self, cluster: &[usize], refused: &mut Vec<ShortDemand>) {
         let short_budget = SolverBudget::new(STEPS_OF_EXPLANATION);
         let budget = std::mem::replace(&mut self.budget, short_budget);
         loop {
+            // A quota is for all of them.
+            let has_part = |short: &ShortDemand, demand: &usize| match &short.why {
+                ShortageProof::Crossing(DemandConflict { core, .. }) => {
+                    !core.quotas.is_empty() || core.demands.contains(demand)
+                }
+                _ => short.index == *demand,
+            };
             let mut others = cluster.to_vec();
-            others.retain(|demand| refused.iter().all(|short| short.index != *demand));
+            others.retain(|demand| !refused.iter().any(|short| has_part(short, demand)));
             let mut found = self.decide(&others).err().unwrap_or_default();
             found.retain(|short| !matches!(short.why, ShortageProof::Undecided));
             if found.is_empty() {
