@@ -160,12 +160,15 @@ impl CrossingSearch<'_, '_> {
         let short_budget = SolverBudget::new(STEPS_OF_EXPLANATION);
         let budget = std::mem::replace(&mut self.budget, short_budget);
         loop {
-            // A quota is for all of them.
-            let has_part = |short: &ShortDemand, demand: &usize| match &short.why {
-                ShortageProof::Crossing(DemandConflict { core, .. }) => {
-                    !core.quotas.is_empty() || core.demands.contains(demand)
-                }
-                _ => short.index == *demand,
+            let has_part = |short: &ShortDemand, demand: &usize| {
+                let is_in_conflict = match &short.why {
+                    // A quota is for all of them.
+                    ShortageProof::Crossing(DemandConflict { core, .. }) => {
+                        !core.quotas.is_empty() || core.demands.contains(demand)
+                    }
+                    _ => false,
+                };
+                is_in_conflict || short.index == *demand
             };
             let mut others = cluster.to_vec();
             others.retain(|demand| !refused.iter().any(|short| has_part(short, demand)));
