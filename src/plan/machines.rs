@@ -99,8 +99,11 @@ impl HostFacts {
     /// Returns the capacity of a host as the machine of a node set; without one, as any machine.
     pub(super) fn for_host(host: &Host, node_set: Option<&NodeSet>) -> Self {
         let MachineProperties { cpu, memory_mib, sriov, qat, .. } = *host.machine;
-        let mac = node_set.and_then(|set| set.machine.as_ref()?.named).map(|(mac, _)| mac);
-        Self { cpu, memory_mib, sriov, qat, address: host.machine.address(mac) }
+        let address = match node_set {
+            Some(node_set) => node_set.installer_address(host),
+            None => host.machine.address(None),
+        };
+        Self { cpu, memory_mib, sriov, qat, address }
     }
 }
 

@@ -1,5 +1,6 @@
-//! Rules: no two hosts have one address, and a clusterIP is the base cluster's address. If a tenant host has it, that host receives all
-//! traffic of the tenant. The endpoint of a Cluster with several control planes is no host's either.
+//! Rules: no two hosts have one address, and a clusterIP is the base cluster's address. If a tenant
+//! host has it, that host receives all traffic of the tenant. The endpoint of a Cluster with several
+//! control planes is no host's either, and no pool gives it to a Machine.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -112,10 +113,9 @@ pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) 
     let placements = clusters.iter().filter_map(|it| Some((it, plan.clusters.get(&it.key)?)));
     for (cluster, placement) in placements {
         for (part, placed) in placement.iter().filter(|(part, _)| part.node.is_some()) {
-            let machine = cluster.node_sets.get(part).and_then(|it| it.machine.as_ref());
-            let mac = machine.and_then(|machine| machine.named).map(|(mac, _)| mac);
+            let Some(node_set) = cluster.node_sets.get(part) else { continue };
             for host in placed.iter().map(|placed| placed.host) {
-                if let Some(address) = hosts[host].machine.address(mac) {
+                if let Some(address) = node_set.installer_address(&hosts[host]) {
                     add("", address, host);
                 }
             }

@@ -18,6 +18,7 @@ use crate::base::api::reservation::Tenants;
 use crate::base::api::topology_spread::TopologySpread;
 use crate::base::finding::{DocumentField, Origin};
 use crate::input::settings::services::KubernetesVersion;
+use crate::site::inventory::Host;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::requirements::HardwareRequirements;
 
@@ -213,6 +214,12 @@ impl NodeSet {
     /// Returns the number of additional hosts for upgrades.
     pub fn standby(&self) -> usize {
         self.standby.count(self.active)
+    }
+
+    /// Returns the address at which an installer reaches a host of it.
+    pub fn installer_address(&self, host: &Host) -> Option<IpAddr> {
+        let named = self.machine.as_ref().and_then(|machine| machine.named);
+        host.machine.address(named.map(|(mac, _)| mac))
     }
 
     /// Returns whether it is a machine that a MAC address names.

@@ -119,8 +119,7 @@ fn machines<'a>(renderer: &Renderer<'a>) -> impl Iterator<Item = PlacedMachine<'
     cluster.node_sets.iter().filter_map(move |(part, node_set)| {
         let node = part.node.as_ref()?;
         let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
-        let mac = node_set.machine.as_ref().and_then(|machine| machine.named).map(|(mac, _)| mac);
-        Some(PlacedMachine { node, node_set, host, address: host.machine.address(mac) })
+        Some(PlacedMachine { node, node_set, host, address: node_set.installer_address(host) })
     })
 }
 
