@@ -241,9 +241,8 @@ fn two_machines_with_one_address_are_told() {
     assert_says(
         &said,
         &[
-            "SIP0312",
-            "the Provisioning of lab/depot",
-            "198.51.100.12",
+            "SIP0325",
+            "2 hosts have the address 198.51.100.12",
             "lab/depot-02",
             "lab/depot-03",
         ],
