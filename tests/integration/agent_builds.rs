@@ -655,3 +655,46 @@ fn a_request_has_the_name_that_its_agent_gives_it() {
     let agent = [("sipgen.yaml", "gitops: flux\n"), ("agents/clusters.yaml", &*both)];
     assert_eq!(renamed_requests(&[&hosts[..], &agent].concat()), ["default/edge"]);
 }
+
+#[test]
+fn flux_changes_requests_without_a_kustomization_as_with_one() {
+    let hosts: String = (1..=4).map(|number| in_rack(&format!("h{number}"), "r1")).collect();
+    let patch = "  patches:\n  - {patch: '- {op: replace, path: /spec/nodes/Worker/count/active, value: 3}', \
+                 target: {kind: SIPCluster}}\n";
+    for (active, more, count) in [
+        ("${N}", "  postBuild: {substitute: {N: '2'}}\n", Ok(2)),
+        ("1", patch, Ok(3)),
+        // Only the cluster knows the value.
+        ("${N}", "  postBuild: {substituteFrom: [{kind: Secret, name: s}]}\n", Err("SIP0111")),
+        (
+            "1",
+            "  patches: [{patch: '- {op: remove, path: /x}', target: {kind: SIPCluster}}]\n",
+            Err("SIP0117"),
+        ),
+    ] {
+        for directory in ["c", "c/deep"] {
+            let repo = with_hosts(&hosts, 1, "r1");
+            let request = repo.read("c/e.yaml").replace(", namespace: metal", "");
+            let request = request.replace("{active: 1}", &format!("\n        active: {active}"));
+            repo.remove("c/e.yaml");
+            repo.write(&format!("{directory}/e.yaml"), &request);
+            repo.write("flux.yaml", &flux("./c", &format!("  targetNamespace: metal\n{more}")));
+
+            let without = repo.generate(&[]).expect(i32::from(count.is_err()));
+            let assigned_without = assigned(&repo);
+            repo.write(&format!("{directory}/kustomization.yaml"), "resources: [e.yaml]\n");
+            let with = repo.generate(&[]).expect(i32::from(count.is_err()));
+
+            let told = |stderr: &str| stderr.replace(directory, "c");
+            match count {
+                Ok(_) => assert_says(&with.stderr, &["0 added, 0 released", "no file changes"]),
+                Err(code) => {
+                    assert_says(&with.stderr, &[code]);
+                    assert_eq!(told(&with.stderr), told(&without.stderr));
+                }
+            }
+            assert_eq!(assigned_without.len(), count.unwrap_or_default(), "{more}");
+            assert_eq!(assigned(&repo), assigned_without);
+        }
+    }
+}

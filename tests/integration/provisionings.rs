@@ -746,7 +746,7 @@ fn what_to_do_is_said_in_the_words_of_provisionings() {
     );
     let variable = said("  masters: [{head: {mac-address: '${MAC}'}}]\n");
     assert!(
-        variable.contains("write the value itself, because sipgen has no variables\n")
+        variable.contains("write the value itself, or give it in `postBuild.substitute` of the Flux Kustomization\n")
             && !variable.contains("Dex"),
         "{variable}"
     );

@@ -264,6 +264,14 @@ impl Origin {
         self.with(|apart| apart.delivered = Some(Arc::new(delivered)))
     }
 
+    /// Returns the position of what no build of the repo's own kustomizations delivers.
+    pub(crate) fn without_roots(self) -> Self {
+        match self.delivered().cloned() {
+            Some(delivered) => self.delivered_as(DocumentBuilds { roots: Vec::new(), ..delivered }),
+            None => self,
+        }
+    }
+
     /// Returns the result of builds, if it differs from the file.
     pub(crate) fn delivered(&self) -> Option<&DocumentBuilds> {
         self.apart.as_ref()?.delivered.as_deref()

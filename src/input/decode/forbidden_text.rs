@@ -79,10 +79,10 @@ fn reason(
             Code::VariableInText,
             "the text has `${`, which Flux would substitute",
             if kind == sipcluster::KIND {
-                "write the value itself, because sipgen has no variables; in a connector, write `$NAME` for an \
+                "write the value itself, or give it in `postBuild.substitute` of the Flux Kustomization; in a connector, write `$NAME` for an \
                  environment variable of Dex"
             } else {
-                "write the value itself, because sipgen has no variables"
+                "write the value itself, or give it in `postBuild.substitute` of the Flux Kustomization"
             },
         )),
         _ if text.contains(is_invisible) => Some((

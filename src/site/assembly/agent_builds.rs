@@ -116,7 +116,7 @@ impl DeliveredAgentObjects {
 
 /// Returns the builds with those of Flux, which makes a kustomization of the files in a directory
 /// that has none. Only some files are listed.
-fn plain_builds(
+pub(super) fn plain_builds(
     builds: &Builds,
     files: &HashSet<Arc<Utf8Path>>,
     agents: &AgentBuilds,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use rayon::prelude::*;
 
-use super::agent_builds::AgentBuilds;
+use super::agent_builds::{AgentBuilds, plain_builds};
 use super::interpret::interpret_resource;
 use super::read_object::{ReadContent, ReadObject, UnreadableKind};
 use super::substitution::NamespaceInputs;
@@ -24,8 +24,8 @@ use crate::input::settings::Settings;
 const VITAL_KINDS: [&str; 4] =
     [host::KIND, sipcluster::OBJECT.kind, provisioning::OBJECT.kind, provisioning::SOFTWARE.kind];
 
-/// Replaces objects by what builds make of their documents. Also returns the objects that overlays of
-/// the output patch, and findings.
+/// Replaces objects by what builds make of their documents, those that Flux makes included. Also
+/// returns the objects that overlays of the output patch, and findings.
 ///
 /// Documents that kustomize would refuse, or that only kustomize can build, stay as in their file
 /// and are reported.
@@ -34,13 +34,45 @@ pub(super) fn by_builds(
     agents: &AgentBuilds,
     read: Vec<ReadObject>,
 ) -> (Vec<ReadObject>, OverlayBases, Vec<Finding>) {
+    let has_cluster_api = read.iter().any(|object| object.is_cluster_api_request(naming.settings));
+    // Hosts need a kustomization of the repo.
+    let is_detectable =
+        |object: &ReadObject| object.is_built() && !matches!(object.content, ReadContent::Host(_));
+    let files = read.iter().filter(|object| is_detectable(object));
+    let files = files.map(|object| object.origin.file.clone()).collect();
+    let Some(detected) = plain_builds(naming.builds, &files, agents) else {
+        return by_repo_builds(naming, agents, read, has_cluster_api);
+    };
+    let is_detected = |object: &ReadObject| {
+        let reaches = |builds: &Builds| !builds.reach(&object.origin.file).is_empty();
+        is_detectable(object) && reaches(&detected) && !reaches(naming.builds)
+    };
+    let (made, read) = read.into_iter().partition(is_detected);
+    let naming_there = NamespaceInputs { builds: &detected, ..naming };
+    let (mut made, _, found) = by_repo_builds(naming_there, agents, made, has_cluster_api);
+    for object in &mut made {
+        object.origin = object.origin.clone().without_roots();
+    }
+    let (mut objects, overlay_bases, mut findings) =
+        by_repo_builds(naming, agents, read, has_cluster_api);
+    objects.append(&mut made);
+    findings.extend(found);
+    (objects, overlay_bases, findings)
+}
+
+/// Replaces objects by what the builds of kustomizations make of their documents.
+fn by_repo_builds(
+    naming: NamespaceInputs<'_>,
+    agents: &AgentBuilds,
+    read: Vec<ReadObject>,
+    has_cluster_api: bool,
+) -> (Vec<ReadObject>, OverlayBases, Vec<Finding>) {
     let NamespaceInputs { repo, builds, inputs, settings, .. } = naming;
     let files_with = |is_wanted: &dyn Fn(&ReadObject) -> bool| -> HashSet<Arc<Utf8Path>> {
         let wanted = read.iter().filter(|object| object.is_built() && is_wanted(object));
         let origins = wanted.map(|object| &object.origin);
         origins.filter(|origin| inputs.contains(origin)).map(|origin| origin.file.clone()).collect()
     };
-    let has_cluster_api = read.iter().any(|object| object.is_cluster_api_request(settings));
     let is_vital = |object: &ReadObject| object.is_vital(settings, has_cluster_api);
     let is_request =
         |object: &ReadObject| is_vital(object) && !matches!(object.content, ReadContent::Host(_));

@@ -240,12 +240,7 @@ fn two_machines_with_one_address_are_told() {
 
     assert_says(
         &said,
-        &[
-            "SIP0325",
-            "2 hosts have the address 198.51.100.12",
-            "lab/depot-02",
-            "lab/depot-03",
-        ],
+        &["SIP0325", "2 hosts have the address 198.51.100.12", "lab/depot-02", "lab/depot-03"],
     );
 }
 
