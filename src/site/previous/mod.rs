@@ -13,10 +13,9 @@ use crate::base::api::installed::InstallationRecord;
 use crate::base::api::ipam;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::finding::{Finding, Origin};
-use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::tree::Tree;
-use crate::input::load::{Document, EntryKind, Files, ReadError, ScanResult, mentions, objects};
+use crate::input::load::{EntryKind, Files, ReadError, ScanResult, mentions, objects};
 use crate::input::settings::Settings;
 use damaged_files::{emptied, has_object, listed_hosts, misplaced, missing, written_by_newer};
 pub use generated_host::PendingRelease;
@@ -99,10 +98,7 @@ struct File {
 /// A fact from one file or generated document.
 enum RecordedEntry {
     File(File),
-    Held(HostKey, RecordedAssignment),
-    Released(HostKey, PendingRelease),
-    Unlabelled(HostKey),
-    Unreadable(Finding),
+    Host(Origin, Result<GeneratedHost, Finding>),
 }
 
 impl PreviousOutput {
@@ -169,7 +165,10 @@ impl PreviousOutput {
             };
             ScanResult { says: Some(RecordedEntry::File(file)), read: has_hosts && is_ours }
         };
-        let facts = repo.scan(&files, look, |document| Some(read_entry(&document, settings)))?;
+        let facts = repo.scan(&files, look, |document| {
+            let host = GeneratedHost::read(&document);
+            Some(RecordedEntry::Host(document.origin.clone(), host))
+        })?;
         let below = |(path, kind): (Utf8PathBuf, EntryKind)| {
             Some((path.strip_prefix(output).ok()?.to_owned(), kind))
         };
@@ -177,18 +176,12 @@ impl PreviousOutput {
             entries: entries.into_iter().filter_map(below).collect(),
             ..PreviousOutput::default()
         };
-        let (mut files, mut held, mut findings) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut files, mut findings) = (Vec::new(), Vec::new());
         for fact in facts {
             match fact {
                 RecordedEntry::File(file) => files.push(file),
-                RecordedEntry::Held(host, assignment) => held.push((host, assignment)),
-                RecordedEntry::Released(host, release) => {
-                    state.released.insert(host, release);
-                }
-                RecordedEntry::Unlabelled(host) => {
-                    state.unlabelled.insert(host);
-                }
-                RecordedEntry::Unreadable(finding) => findings.push(finding),
+                RecordedEntry::Host(origin, Ok(host)) => state.add_host(origin, host, settings),
+                RecordedEntry::Host(_, Err(finding)) => findings.push(finding),
             }
         }
         // The remedy is for the file, however many of its documents are broken.
@@ -198,53 +191,51 @@ impl PreviousOutput {
         findings.extend(missing(repo, &files, &state.entries, output));
         findings.extend(written_by_newer(&files, output));
         findings.extend(misplaced(&files, output));
-        let (held, ()) = rayon::join(|| grouped(held), || state.add_files(files));
+        files.into_iter().for_each(|file| state.add_file(file));
         // Many hosts have the same cluster: to hash is cheaper than to compare.
         let host_clusters: HashSet<&ClusterKey> =
-            held.values().flatten().map(|held| &held.cluster).collect();
+            state.held.values().flatten().map(|held| &held.cluster).collect();
         state.clusters = host_clusters.into_iter().chain(state.files.keys()).cloned().collect();
-        state.held = held;
         Ok((state, findings))
     }
 
-    fn add_files(&mut self, files: Vec<File>) {
-        // Most files of a cluster follow one another.
-        let mut by_cluster: Vec<(Option<ClusterKey>, Vec<File>)> = Vec::new();
-        for file in files {
-            match by_cluster.last_mut() {
-                Some((cluster, files)) if *cluster == file.cluster => files.push(file),
-                _ => by_cluster.push((file.cluster.clone(), vec![file])),
+    fn add_host(&mut self, origin: Origin, host: GeneratedHost, settings: &Settings) {
+        let GeneratedHost { key, namespace, says, mut labels, .. } = host;
+        match says {
+            GeneratedHostState::Held(cluster, part) => {
+                labels.retain(|key, _| {
+                    settings.outputs.iter().all(|output| !output.labels.contains_key(key))
+                });
+                let assignment = RecordedAssignment { cluster, part, namespace, origin, labels };
+                self.held.entry(key).or_default().push(assignment);
             }
+            GeneratedHostState::Released(release) => _ = self.released.insert(key, release),
+            GeneratedHostState::Unlabelled => _ = self.unlabelled.insert(key),
         }
-        for (cluster, files) in by_cluster {
-            let mut paths = Vec::with_capacity(files.len());
-            let (mut made_from, mut shared) = (BTreeSet::new(), BTreeSet::new());
-            for file in files {
-                let service = file.path.parent().unwrap_or(&file.path);
-                let ports = file.node_ports.into_iter();
-                self.node_ports.extend(ports.map(|port| (port, service.to_owned())));
-                if let (Some(cluster), Some(installed)) = (&cluster, file.installed) {
-                    self.installed.insert(cluster.clone(), installed);
-                }
-                if let Some(cluster) = cluster.as_ref().filter(|_| !file.pinned_pools.is_empty()) {
-                    self.pinned_pools.insert(cluster.clone(), file.pinned_pools);
-                }
-                made_from.extend(file.made_from);
-                shared.extend(file.shared);
-                self.fingerprints.insert(file.path.to_string(), file.fingerprint);
-                paths.push(file.path);
+    }
+
+    fn add_file(&mut self, file: File) {
+        let service = file.path.parent().unwrap_or(&file.path);
+        let ports = file.node_ports.into_iter();
+        self.node_ports.extend(ports.map(|port| (port, service.to_owned())));
+        self.fingerprints.insert(file.path.to_string(), file.fingerprint);
+        let Some(cluster) = file.cluster else {
+            if file.path.starts_with(layout::SHARED) {
+                self.shared_files.insert(file.path);
             }
-            let Some(cluster) = cluster else {
-                let shared = paths.into_iter();
-                self.shared_files.extend(shared.filter(|path| path.starts_with(layout::SHARED)));
-                continue;
-            };
-            if !shared.is_empty() {
-                self.shared.entry(cluster.clone()).or_default().extend(shared);
-            }
-            self.made_from.entry(cluster.clone()).or_default().extend(made_from);
-            self.files.entry(cluster).or_default().extend(paths);
+            return;
+        };
+        if let Some(installed) = file.installed {
+            self.installed.insert(cluster.clone(), installed);
         }
+        if !file.pinned_pools.is_empty() {
+            self.pinned_pools.insert(cluster.clone(), file.pinned_pools);
+        }
+        if !file.shared.is_empty() {
+            self.shared.entry(cluster.clone()).or_default().extend(file.shared);
+        }
+        self.made_from.entry(cluster.clone()).or_default().extend(file.made_from);
+        self.files.entry(cluster).or_default().push(file.path);
     }
 
     /// Returns the files of clusters, for hosts and services.
@@ -378,27 +369,4 @@ fn fingerprint(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(content);
     hasher.finish()
-}
-
-fn read_entry(document: &Document<'_>, settings: &Settings) -> RecordedEntry {
-    let GeneratedHost { key, namespace, says, mut labels, .. } = match GeneratedHost::read(document)
-    {
-        Ok(host) => host,
-        Err(finding) => return RecordedEntry::Unreadable(finding),
-    };
-    match says {
-        GeneratedHostState::Held(cluster, part) => {
-            labels.retain(|key, _| settings.outputs.iter().all(|it| !it.labels.contains_key(key)));
-            let assigned = RecordedAssignment {
-                labels,
-                cluster,
-                part,
-                namespace,
-                origin: document.origin.clone(),
-            };
-            RecordedEntry::Held(key, assigned)
-        }
-        GeneratedHostState::Released(release) => RecordedEntry::Released(key, release),
-        GeneratedHostState::Unlabelled => RecordedEntry::Unlabelled(key),
-    }
 }
