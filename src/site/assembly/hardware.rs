@@ -10,14 +10,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::inputs::{BuiltSources, InputSelection};
 use super::names::BuildNames;
 use super::objects::SiteObjects;
-use super::{Site, listing};
+use super::Site;
 use crate::base::api::group;
 use crate::base::api::hardware::{self, DETAILS, Hardware};
 use crate::base::api::host::{self, Metadata, ObjectEnvelope, STATUS};
@@ -43,7 +43,7 @@ pub fn known_hardware(
 ) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
     let is_host = |host: &HostKey| site.inventory.host(host).is_some();
     let built = (&site.builds, &site.rendered);
-    read(repo, &site.settings, built, &is_host, only)
+    read(repo, &site.settings, &site.files, built, &is_host, only)
 }
 
 /// Returns the hardware of hosts while their site is being read, if requests require some, or the
@@ -66,8 +66,8 @@ pub(super) fn if_it_decides(
     }
     let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();
     let is_host = |host: &HostKey| hosts.contains(host);
-    let (hardware, findings) =
-        read(repo, settings, (&objects.builds, &objects.rendered), &is_host, None)?;
+    let built = (&objects.builds, &objects.rendered);
+    let (hardware, findings) = read(repo, settings, &objects.files, built, &is_host, None)?;
     Ok((Some(hardware), findings))
 }
 
@@ -105,6 +105,7 @@ struct HardwareStatus {
 fn read(
     repo: &Files,
     settings: &Settings,
+    files: &[Utf8PathBuf],
     (builds, rendered): (&Builds, &BuiltSources),
     is_host: &dyn Fn(&HostKey) -> bool,
     only: Option<&HostKey>,
@@ -112,9 +113,7 @@ fn read(
     let name = only.map(|host| host.name.as_str());
     let (kinds, named) =
         (mentions(&[hardware::KIND, host::KIND]), mentions(&[name.unwrap_or_default()]));
-    // Reading the site reported files that are too large.
-    let (files, _) = listing::files(repo, &settings.output)?;
-    let (inputs, _) = InputSelection::new(repo, settings, &files, builds);
+    let (inputs, _) = InputSelection::new(repo, settings, files, builds);
     let interpret = |document: Document<'_>| {
         name.is_none_or(|name| document.mentions(&[name]))
             .then(|| hardware_document(&document))
@@ -123,7 +122,7 @@ fn read(
     let look = |_: &Utf8Path, content: &[u8]| {
         kinds(content) && named(content) && !layout::is_ours(content)
     };
-    let mut said = repo.scan(&files, look, interpret)?;
+    let mut said = repo.scan(files, look, interpret)?;
     said.retain(|said| inputs.contains(&said.origin));
     said.extend(rendered.read(repo, interpret).1);
 

@@ -11,17 +11,8 @@ use crate::base::api::host;
 use crate::base::api::kustomization::FILE_NAMES;
 use crate::base::finding::{Code, Finding, Place};
 use crate::input::kustomize::Builds;
-use crate::input::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
+use crate::input::load::{EntryKind, Files, may_hold_resources, mentions};
 use crate::site::request::ClusterKind;
-
-/// Returns the files of a repo that may be relevant, except below `output`. Too large files are
-/// findings.
-pub(super) fn files(
-    repo: &Files,
-    output: &Utf8Path,
-) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
-    Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
-}
 
 /// Separates files from findings for those that are too large.
 pub(super) fn not_too_large(

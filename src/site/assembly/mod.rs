@@ -122,31 +122,27 @@ pub struct Site {
     pub(crate) component_listings: ComponentListings,
     /// The files that each kustomization reaches.
     pub(crate) builds: Builds,
-    /// Objects that sources build, kept for reading hardware.
+    /// Files that were read, and objects that sources build, kept for reading hardware.
+    files: Vec<Utf8PathBuf>,
     rendered: BuiltSources,
 }
 
-/// Reads the objects of a repo and the previous output.
-///
-/// Listing and naming are serial for the most part, and what runs beside them keeps the other cores
-/// busy. Objects are read on the calling thread, whose stack is larger than those of the pool.
+/// Reads the objects of a repo, and beside them the previous output: naming is serial for the most
+/// part. Objects are read on the calling thread, whose stack is larger than those of the pool.
 fn read_files(
     repo: &Files,
     settings: &Settings,
 ) -> Result<(SiteObjects, PreviousOutput, Vec<Finding>), ReadError> {
-    let mut entries = Ok(Vec::new());
-    let scanned = rayon::in_place_scope(|scope| {
-        scope.spawn(|_| entries = repo.entries_below(&settings.output));
-        scan::scan(repo, settings)
-    })?;
-    let entries = entries?;
-    let mut state = Ok((PreviousOutput::default(), Vec::new()));
+    let mut previous = Ok((PreviousOutput::default(), Vec::new()));
     let objects = rayon::in_place_scope(|scope| {
-        scope.spawn(|_| state = PreviousOutput::read(repo, settings, entries));
-        objects::named(scanned, repo, settings)
+        scope.spawn(|_| {
+            let entries = repo.entries_below(&settings.output);
+            previous = entries.and_then(|it| PreviousOutput::read(repo, settings, it));
+        });
+        objects::named(scan::scan(repo, settings)?, repo, settings)
     });
     let (objects, mut findings) = objects?;
-    let (state, found) = state?;
+    let (state, found) = previous?;
     findings.extend(found);
     Ok((objects, state, findings))
 }
@@ -281,6 +277,7 @@ impl Site {
             agent_builds: objects.agent_builds,
             component_listings,
             builds: objects.builds,
+            files: objects.files,
             rendered: objects.rendered,
         };
         Ok((site, all))
