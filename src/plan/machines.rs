@@ -13,7 +13,7 @@ use super::placement::AssignmentMethod;
 use crate::base::api::hardware::memory;
 use crate::base::api::names::Part;
 use crate::site::inventory::machine::MachineProperties;
-use crate::site::inventory::requirements::counted_cpus;
+use crate::site::inventory::requirements::{HardwareRequirements, counted_cpus};
 use crate::site::inventory::{Host, natural};
 use crate::site::request::NodeSet;
 
@@ -24,23 +24,9 @@ pub struct MachineRequirements {
     /// The MAC address of its host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
-    /// The minimum number of CPUs; 0 for any number.
-    pub cpu: u64,
-    /// The minimum memory in MiB; 0 for any amount.
-    pub memory_mib: u64,
-    /// True if it requires SR-IOV.
-    pub sriov: bool,
-    /// True if it requires QuickAssist.
-    pub qat: bool,
-    /// The texts that the CPU model must contain.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cpu_model: Vec<String>,
-    /// The CPU features that it requires.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cpu_flags: Vec<String>,
-    /// The CPU architectures that it requires.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cpu_arch: Vec<String>,
+    /// Its hardware.
+    #[serde(flatten)]
+    pub hardware: HardwareRequirements,
     /// The labelSelector; empty for any labels.
     pub selector: String,
 }
@@ -49,16 +35,9 @@ impl MachineRequirements {
     /// Returns the requirements of a node set if it is for a machine.
     pub fn for_node_set(node_set: &NodeSet) -> Option<Self> {
         let machine = node_set.machine.as_ref()?;
-        let hardware = &node_set.hardware;
         Some(Self {
             mac_address: machine.named.map(|(mac, _)| mac.to_string()),
-            cpu: hardware.cpu,
-            memory_mib: hardware.memory_mib,
-            sriov: hardware.sriov,
-            qat: hardware.qat,
-            cpu_model: hardware.models.iter().map(|model| model.text.clone()).collect(),
-            cpu_flags: hardware.flags.iter().cloned().collect(),
-            cpu_arch: hardware.architectures.iter().cloned().collect(),
+            hardware: node_set.hardware.clone(),
             selector: node_set.selector.to_string(),
         })
     }
@@ -67,14 +46,9 @@ impl MachineRequirements {
 impl fmt::Display for MachineRequirements {
     /// Formats the requirements as `8 CPUs, 16 GiB, SR-IOV, example.com/rack=a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> =
-            self.mac_address.iter().map(|mac| format!("MAC {mac}")).collect();
-        parts.extend((self.cpu > 0).then(|| counted_cpus(self.cpu)));
-        parts.extend((self.memory_mib > 0).then(|| memory(self.memory_mib)));
-        parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
-        let cpus = [&self.cpu_arch, &self.cpu_model, &self.cpu_flags];
-        parts.extend(cpus.into_iter().flatten().cloned());
-        parts.extend(Some(self.selector.clone()).filter(|selector| !selector.is_empty()));
+        let mac = self.mac_address.iter().map(|mac| format!("MAC {mac}"));
+        let others = [self.hardware.to_string(), self.selector.clone()].into_iter();
+        let parts: Vec<String> = mac.chain(others.filter(|words| !words.is_empty())).collect();
         f.write_str(&if parts.is_empty() { "any host".to_owned() } else { parts.join(", ") })
     }
 }
@@ -115,15 +89,10 @@ impl fmt::Display for HostFacts {
         if parts.is_empty() {
             parts.push("size unknown".to_owned());
         }
-        parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
+        let devices = [(self.sriov, "SR-IOV"), (self.qat, "QuickAssist")].into_iter();
+        parts.extend(devices.filter(|(has, _)| *has).map(|(_, name)| name.to_owned()));
         f.write_str(&parts.join(", "))
     }
-}
-
-fn devices(sriov: bool, qat: bool) -> impl Iterator<Item = &'static str> {
-    [(sriov, "SR-IOV"), (qat, "QuickAssist")]
-        .into_iter()
-        .filter_map(|(has, name)| has.then_some(name))
 }
 
 /// Returns the reason why a machine has this host.
@@ -184,19 +153,18 @@ mod tests {
     #[test]
     fn what_is_asked_reads_as_a_list() {
         let asked = MachineRequirements {
-            cpu: 8,
-            memory_mib: 16_384,
-            qat: true,
+            hardware: HardwareRequirements {
+                cpu: 8,
+                memory_mib: 16_384,
+                qat: true,
+                ..HardwareRequirements::default()
+            },
             selector: "rack=a".to_owned(),
-            ..MachineRequirements::default()
+            mac_address: None,
         };
 
         assert_eq!(asked.to_string(), "8 CPUs, 16 GiB, QuickAssist, rack=a");
         assert_eq!(MachineRequirements::default().to_string(), "any host");
-        assert_eq!(
-            MachineRequirements { cpu: 1, ..MachineRequirements::default() }.to_string(),
-            "1 CPU"
-        );
     }
 
     #[test]

@@ -6,12 +6,15 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde::Serialize;
+
 use super::machine::{Cpus, InspectedCard, InspectedDisk, MachineProperties};
 use crate::base::api::hardware::{DiskKind, HardwareText, memory};
 
 /// Requirements on the hardware of a host. A machine in both lists of a Provisioning must meet those
-/// of both.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// of both. Serialized are the fields that a machine may have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct HardwareRequirements {
     /// Minimum number of CPUs.
     pub cpu: u64,
@@ -22,25 +25,33 @@ pub struct HardwareRequirements {
     /// Set if it must have QuickAssist.
     pub qat: bool,
     /// Architectures of the CPUs.
+    #[serde(rename = "cpuArch", skip_serializing_if = "BTreeSet::is_empty")]
     pub architectures: BTreeSet<String>,
     /// Model names of the CPUs.
+    #[serde(rename = "cpuModel", skip_serializing_if = "BTreeSet::is_empty")]
     pub models: BTreeSet<TextPattern>,
     /// Features of the CPUs, in lower case.
+    #[serde(rename = "cpuFlags", skip_serializing_if = "BTreeSet::is_empty")]
     pub flags: BTreeSet<String>,
     /// Disks; each counts for one entry.
+    #[serde(skip)]
     pub disks: Vec<RequiredDisks>,
     /// Network cards; each counts for one entry.
+    #[serde(skip)]
     pub nics: Vec<RequiredNics>,
     /// Other texts.
+    #[serde(skip)]
     pub texts: BTreeMap<HardwareText, TextPattern>,
 }
 
 /// A text that is compared in any case; `*` stands for any text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
 pub struct TextPattern {
     /// The pattern as written.
     pub text: String,
     /// Set if a part of the compared text suffices.
+    #[serde(skip)]
     pub is_part: bool,
 }
 
