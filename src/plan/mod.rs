@@ -303,7 +303,7 @@ fn with_choices<'a>(
         let shortage = shortages.get(&(demand.cluster.key.clone(), demand.part.clone()))?;
         shortage.is_of_any_host(demand).then_some((demand, shortage))
     });
-    findings.extend(shortage::machine_shortages(site, &unnamed_demands.collect::<Vec<_>>()));
+    findings.extend(shortage::machine_shortages(site, unnamed_demands));
     findings.extend(assignments.machine_findings(site, frozen));
     findings.extend(assignments.violation_findings(site, rebalance));
     findings.extend(maintenance::retained(site, &assignments));

@@ -1,10 +1,8 @@
 //! Explanations of assignments.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use super::{ERROR, ReportText, STRONG, one_line, styled, width, write_unserved_machines};
-use crate::base::api::names::{ClusterKey, Role};
+use crate::base::api::names::Role;
+use crate::base::grouping::grouped_in_order;
 use crate::base::text::counted;
 use crate::plan::explain::{
     AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, NodeSetRefusal,
@@ -152,49 +150,32 @@ pub fn explain_host(explanation: &HostExplanation) -> ReportText {
 /// Lists the node sets that do not have the host, with reasons. Machines of a Provisioning with the
 /// same reason share a line.
 fn folded(refused: &[NodeSetRefusal]) -> Vec<(String, String)> {
-    let mut lines: Vec<(Vec<&NodeSetRefusal>, String)> = Vec::new();
-    let mut known: HashMap<(&ClusterKey, Role, String), usize> = HashMap::new();
-    for refusal in refused {
-        let why = match &refusal.why {
-            // Each machine names a different address, so they share a general reason.
-            Some(_) if refusal.names_another => "has none of their MAC addresses".to_owned(),
-            Some(why) => why.clone(),
-            None => "matches, but is not needed".to_owned(),
-        };
-        if refusal.part.node.is_none() {
-            lines.push((vec![refusal], why));
+    let why = |refusal: &NodeSetRefusal| match &refusal.why {
+        Some(_) if refusal.names_another => "has none of their MAC addresses".to_owned(),
+        Some(why) => why.clone(),
+        None => "matches, but is not needed".to_owned(),
+    };
+    let lines = grouped_in_order(refused.iter().map(|refusal| {
+        let NodeSetRefusal { cluster, part, .. } = refusal;
+        let node_set = part.node.is_none().then_some(&part.node_set);
+        ((cluster, part.role, node_set, why(refusal)), refusal)
+    }));
+    let mut told = Vec::new();
+    for ((cluster, role, _, why), refusals) in lines {
+        if let [only] = refusals.as_slice() {
+            told.push((format!("{cluster} {}", only.part), only.why.clone().unwrap_or(why)));
             continue;
         }
-        match known.entry((&refusal.cluster, refusal.part.role, why.clone())) {
-            Entry::Occupied(line) => lines[*line.get()].0.push(refusal),
-            Entry::Vacant(line) => {
-                line.insert(lines.len());
-                lines.push((vec![refusal], why));
-            }
-        }
-    }
-    let line = |(of, why): (Vec<&NodeSetRefusal>, String)| {
-        let [first, others @ ..] = of.as_slice() else {
-            return (String::new(), why);
+        let nodes = refusals.iter().flat_map(|refusal| &refusal.part.node);
+        let nodes = nodes.map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let are_named = refusals.len() <= MACHINES_NAMED && nodes.len() <= NAMES_LENGTH;
+        let machines = match are_named {
+            true => format!("{nodes} ({role})"),
+            false => counted(refusals.len(), &format!("{role} machine")),
         };
-        if others.is_empty() {
-            return (format!("{} {}", first.cluster, first.part), first.why.clone().unwrap_or(why));
-        }
-        let (cluster, role) = (&first.cluster, first.part.role);
-        let nodes: Vec<String> =
-            of.iter().flat_map(|one| &one.part.node).map(ToString::to_string).collect();
-        let nodes = Some(nodes.join(", "))
-            .filter(|names| of.len() <= MACHINES_NAMED && names.len() <= NAMES_LENGTH);
-        let count = || counted(of.len(), &format!("{role} machine"));
-        (
-            nodes.map_or_else(
-                || format!("{cluster} {}", count()),
-                |nodes| format!("{cluster} {nodes} ({role})"),
-            ),
-            why,
-        )
-    };
-    lines.into_iter().map(line).collect()
+        told.push((format!("{cluster} {machines}"), why));
+    }
+    told
 }
 
 fn how_in_words(how: AssignmentMethod) -> &'static str {

@@ -54,6 +54,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::base::api::names::NodeName;
 use crate::base::finding::Severity;
+use crate::base::grouping::grouped_in_order;
 use crate::base::text::visible::visible;
 use crate::base::text::{abbreviated, counted};
 use crate::output::render::values::TemplateValue;
@@ -156,14 +157,7 @@ fn write_unserved_machines<'m>(
     most: usize,
     machines: impl Iterator<Item = (&'m NodeName, Vec<String>)>,
 ) {
-    let mut groups: Vec<(Vec<String>, Vec<&NodeName>)> = Vec::new();
-    for (node, reasons) in machines {
-        match groups.iter_mut().find(|(other, _)| *other == reasons) {
-            Some((_, nodes)) => nodes.push(node),
-            None => groups.push((reasons, vec![node])),
-        }
-    }
-    for (reasons, nodes) in groups {
+    for (reasons, nodes) in grouped_in_order(machines.map(|(node, reasons)| (reasons, node))) {
         writeln!(out, "{:indent$}no host for {}, because", "", abbreviated(&nodes, most));
         reasons.iter().for_each(|line| writeln!(out, "{:indent$}  {}", "", one_line(line)));
     }

@@ -22,6 +22,7 @@ use super::super::matching::MatchingProblem;
 use super::super::skew::{DomainRule, SkewRule};
 use super::super::topology::occurrences;
 use super::candidates::{Candidates, Limit};
+use crate::base::grouping::grouped_in_order;
 
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
@@ -187,17 +188,10 @@ impl Question<'_> {
                 class_pools.entry(candidate.class).or_default().push((pool, limits));
             }
         }
-        let mut numbers: HashMap<ClassProperties, usize> = HashMap::new();
-        let mut groups: Vec<(ClassProperties, Vec<usize>)> = Vec::new();
-        for (class, pools) in class_pools {
+        let groups = grouped_in_order(class_pools.into_iter().map(|(class, pools)| {
             let quotas = self.problem.counts(class).to_vec();
-            let alike = (self.problem.reserved[class], quotas, pools);
-            let group = *numbers.entry(alike.clone()).or_insert_with(|| {
-                groups.push((alike, Vec::new()));
-                groups.len() - 1
-            });
-            groups[group].1.push(class);
-        }
+            ((self.problem.reserved[class], quotas, pools), class)
+        }));
         let sizes = groups
             .iter()
             .map(|(_, classes)| classes.iter().map(|class| self.hosts[*class]).sum())

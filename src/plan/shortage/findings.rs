@@ -3,8 +3,9 @@
 use super::wording::some_of;
 use super::{Shortage, ShortageReason};
 use crate::base::api::cluster_api::SPARE;
-use crate::base::api::names::Role;
+use crate::base::api::names::{NodeName, Role};
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped_in_order;
 use crate::base::text::{counted, lower_bound};
 use crate::plan::demand::NodeSetDemand;
 use crate::plan::eligibility::Refusal;
@@ -144,76 +145,43 @@ impl Shortage {
     }
 }
 
-/// Machines of a cluster and role that lack a host for the same reasons.
-struct SimilarShortages<'a> {
-    constraint: String,
-    proof: Vec<String>,
-    mismatch: Option<&'a Mismatch>,
-    demands: Vec<&'a NodeSetDemand<'a>>,
-}
-
 /// Reports machines for which no host has the required properties. Machines of a cluster and role
 /// that lack a host for the same reasons share a finding.
 pub(in crate::plan) fn machine_shortages<'a>(
     site: &Site,
-    short: &[(&'a NodeSetDemand<'a>, &'a Shortage)],
+    short: impl Iterator<Item = (&'a NodeSetDemand<'a>, &'a Shortage)>,
 ) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
-    let mut groups: Vec<SimilarShortages<'a>> = Vec::new();
-    for (demand, shortage) in short {
-        let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
-        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
-        let proof: Vec<String> = hints.chain(shortage.proof()).collect();
-        let is_alike = |group: &&mut SimilarShortages<'_>| {
-            let has_same_role = group.demands.iter().take(1).all(|other| {
-                other.cluster.key == demand.cluster.key && other.part.role == demand.part.role
-            });
-            has_same_role
-                && group.constraint == constraint
-                && group.proof == proof
-                && group.mismatch == mismatch
+    let similar = grouped_in_order(short.map(|(demand, shortage)| {
+        let reasons = (shortage.constraint(hosts), shortage.proof(), shortage.mismatch.as_ref());
+        ((&demand.cluster.key, demand.part.role, reasons), demand)
+    }));
+    let mut findings = Vec::new();
+    for ((cluster, role, (constraint, proof, mismatch)), mut demands) in similar {
+        demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+        let [first, others @ ..] = demands.as_slice() else {
+            continue;
         };
-        match groups.iter_mut().find(is_alike) {
-            Some(group) => group.demands.push(demand),
-            None => {
-                groups.push(SimilarShortages { constraint, proof, mismatch, demands: vec![demand] })
-            }
-        }
-    }
-    groups.into_iter().filter_map(SimilarShortages::finding).collect()
-}
-
-impl SimilarShortages<'_> {
-    fn finding(mut self) -> Option<Finding> {
-        self.demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
-        let (first, others) = self.demands.split_first()?;
-        let NodeSetDemand { cluster, part, node_set, .. } = first;
         let who = if others.is_empty() {
-            part.to_string()
+            first.part.to_string()
         } else {
-            let names: Vec<String> = self
-                .demands
-                .iter()
-                .flat_map(|demand| &demand.part.node)
-                .map(ToString::to_string)
-                .collect();
-            format!(
-                "{} {} machines ({})",
-                names.len(),
-                part.role,
-                some_of(names.iter(), MACHINES_SHOWN)
-            )
+            let names = demands.iter().flat_map(|demand| &demand.part.node);
+            let names: Vec<&NodeName> = names.collect();
+            let named = some_of(names.iter(), MACHINES_SHOWN);
+            format!("{} {role} machines ({named})", names.len())
         };
-        let message =
-            format!("no host can be found for {who} of {}: {}", cluster.key, self.constraint);
+        let message = format!("no host can be found for {who} of {cluster}: {constraint}");
+        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
+        let help: Vec<String> = hints.chain(proof).collect();
         let place = |demand: &NodeSetDemand<'_>| demand.node_set.at.place();
-        let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
-        let finding = match self.mismatch {
+        let finding = Finding::new(Code::Shortage, message).help(help.join("\n"));
+        let finding = match mismatch {
             // The cause is the requirement that excludes every host, not the machine.
-            Some(mismatch) => mismatch.point(finding, &node_set.selector_at),
+            Some(mismatch) => mismatch.point(finding, &first.node_set.selector_at),
             None => finding.at(place(first)),
         };
         let others = others.iter().map(|demand| (place(demand), "and this one"));
-        Some(finding.see_each(others).for_cluster(&cluster.key))
+        findings.push(finding.see_each(others).for_cluster(cluster));
     }
+    findings
 }

@@ -3,7 +3,6 @@
 
 mod text;
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
 use serde::Serialize;
@@ -11,6 +10,7 @@ use serde::Serialize;
 use super::{first_by, one_line};
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
 use crate::base::api::names::{ClusterKey, Part};
+use crate::base::grouping::grouped_in_order;
 use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::plan::purchase::{BoughtKind, Purchase};
 
@@ -222,7 +222,7 @@ fn lacks(scarce: &[ScarceNodeSet], cluster: Option<&ClusterKey>, part: Option<&P
 
 /// Returns the rows to show, and the number of others. Unless `all` are wanted, a long table has one
 /// of equal rows, and those that come first by `order`.
-fn shown_rows<T, K: Eq + Hash, O: Ord>(
+fn shown_rows<T, K: Eq + Hash + Clone, O: Ord>(
     rows: Vec<T>,
     all: bool,
     key: impl Fn(&T) -> K,
@@ -232,15 +232,11 @@ fn shown_rows<T, K: Eq + Hash, O: Ord>(
         let rows = rows.into_iter().map(|row| ShownRow { row, others: 0 });
         return (rows.collect(), 0);
     }
-    let mut groups: Vec<ShownRow<T>> = Vec::new();
-    let mut known: HashMap<K, usize> = HashMap::new();
-    for row in rows {
-        let at = *known.entry(key(&row)).or_insert(groups.len());
-        match groups.get_mut(at) {
-            Some(group) => group.others += 1,
-            None => groups.push(ShownRow { row, others: 0 }),
-        }
-    }
+    let equal = grouped_in_order(rows.into_iter().map(|row| (key(&row), row))).into_iter();
+    let groups = equal.filter_map(|(_, rows)| {
+        let others = rows.len() - 1;
+        Some(ShownRow { row: rows.into_iter().next()?, others })
+    });
     first_by(groups, false, ROWS_SHOWN, |group| order(&group.row))
 }
 
