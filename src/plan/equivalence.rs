@@ -228,6 +228,15 @@ impl<'h> HostKinds<'h> {
         self.kind_by_host[host]
     }
 
+    /// Returns the hosts of each kind.
+    pub(crate) fn hosts(&self) -> Vec<Vec<usize>> {
+        let mut hosts = vec![Vec::new(); self.count()];
+        for (host, kind) in self.kind_by_host.iter().enumerate() {
+            kind.iter().for_each(|kind| hosts[*kind].push(host));
+        }
+        hosts
+    }
+
     /// Returns the numbers of the topology domains of a host that counts, in the order of the keys.
     pub(crate) fn domains(&self, host: usize) -> &[usize] {
         let keys = self.values.len();

@@ -3,12 +3,9 @@
 use rayon::prelude::*;
 
 use super::{Growth, scarce};
-use crate::base::api::names::Part;
+use crate::ask::overview::spare::PlacedNodeSet;
 use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, is_proven, largest};
-use crate::site::request::{Cluster, NodeSet};
-
-/// A node set with its place.
-type PlacedNodeSet<'a> = (&'a Cluster, &'a Part, &'a NodeSet);
+use crate::site::request::NodeSet;
 
 /// Returns by how much each node set can grow, in their order, and what one host more lacks. The site
 /// has this number of hosts.

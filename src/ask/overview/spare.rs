@@ -1,18 +1,17 @@
 //! Spare hosts by selector.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::HostOverview;
-use crate::base::api::names::{ClusterKey, Namespace, NodeName, Role};
+use crate::base::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
+use crate::base::grouping::grouped_in_order;
 use crate::plan::eligibility::Needs;
 use crate::plan::equivalence::{CountedHosts, HostKinds};
 use crate::plan::host_state::HostState;
 use crate::plan::machines::MachineRequirements;
 use crate::site::Site;
-use crate::site::request::Cluster;
+use crate::site::request::{Cluster, NodeSet};
 
 /// Hosts that match a labelSelector, or the requirements of machines. A host may be counted in
 /// several entries.
@@ -48,71 +47,61 @@ pub struct SpareHosts {
     pub free: usize,
 }
 
+/// A node set with its place.
+pub(in crate::ask) type PlacedNodeSet<'a> = (&'a Cluster, &'a Part, &'a NodeSet);
+
 /// Returns the counts for each selector and machine of some clusters, in their order.
 pub(in crate::ask) fn by_requirements<'s>(
     clusters: impl Iterator<Item = &'s Cluster>,
     site: &Site,
     hosts: &[HostOverview],
 ) -> Vec<SpareHosts> {
-    let node_sets = clusters
-        .flat_map(|cluster| cluster.node_sets.iter().map(move |(part, set)| (cluster, part, set)));
-    let mut found: Vec<(Needs<'_>, SpareHosts)> = Vec::new();
-    let mut known = HashMap::new();
-    for (cluster, part, node_set) in node_sets {
-        if node_set.is_named() {
-            continue;
-        }
-        let text = node_set.selector.to_string();
-        let namespace = node_set.namespace.as_ref();
-        let interfaces = cluster.interfaces(part.role);
-        let key = (Needs::without_services(node_set).key(), interfaces.clone());
-        let at = *known.entry(key).or_insert_with(|| {
-            let spare = SpareHosts {
-                selector: text,
-                asked: MachineRequirements::for_node_set(node_set),
-                hardware: match node_set.machine {
-                    Some(_) => String::new(),
-                    None => node_set.hardware.to_string(),
-                },
-                node_sets: Vec::new(),
-                namespace: namespace.cloned(),
-                interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
-                machines: Vec::new(),
-                matching: 0,
-                assigned: 0,
-                free: 0,
-            };
-            found.push((Needs::without_services(node_set), spare));
-            found.len() - 1
-        });
-        let spare = &mut found[at].1;
-        match &part.node {
-            None => spare.node_sets.push((cluster.key.clone(), part.role)),
-            Some(node) => spare.machines.push((cluster.key.clone(), part.role, node.clone())),
-        }
-    }
+    // A machine that names its host is served by that one host or not at all.
+    let node_sets = clusters.flat_map(Cluster::parts).filter(|(.., set)| !set.is_named());
+    let alike = grouped_in_order(node_sets.map(|node_set| {
+        let (cluster, part, set) = node_set;
+        ((Needs::without_services(set).key(), cluster.interfaces(part.role)), node_set)
+    }));
+    let alike: Vec<Vec<PlacedNodeSet<'_>>> = alike.into_iter().map(|(_, sets)| sets).collect();
+    let needs = alike.iter().map(|sets| Needs::without_services(sets[0].2));
+    let needs: Vec<Needs<'_>> = needs.collect();
 
     let inventory = &site.inventory.hosts;
-    let needs: Vec<&Needs<'_>> = found.iter().map(|(needs, _)| needs).collect();
-    let kinds = HostKinds::new(inventory, &needs, &[], CountedHosts::All);
-    let mut hosts_by_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
-    for index in 0..hosts.len() {
-        if let Some(kind) = kinds.kind_of(index) {
-            hosts_by_kind[kind].push(index);
-        }
-    }
-    found.par_iter_mut().for_each(|(needs, spare)| {
+    let kinds =
+        HostKinds::new(inventory, &needs.iter().collect::<Vec<_>>(), &[], CountedHosts::All);
+    let hosts_by_kind = kinds.hosts();
+    let count = |(needs, sets): (&Needs<'_>, &Vec<PlacedNodeSet<'_>>)| {
+        let (cluster, part, node_set) = sets[0];
+        let interfaces = cluster.interfaces(part.role);
         let matching = kinds.matching(inventory, needs).into_iter();
-        for index in matching.flat_map(|kind| &hosts_by_kind[kind]) {
-            let state = hosts[*index].state;
-            spare.matching += 1;
-            spare.assigned += usize::from(state == HostState::Assigned);
-            let free =
-                if needs.system().is_required() { HostState::Installed } else { HostState::Free };
-            let mut interfaces = spare.interfaces.iter();
-            let is_addressed = interfaces.all(|name| inventory[*index].address(name).is_ok());
-            spare.free += usize::from(state == free && is_addressed);
+        let matching: Vec<usize> =
+            matching.flat_map(|kind| &hosts_by_kind[kind]).copied().collect();
+        let with_state = |state| matching.iter().filter(move |host| hosts[**host].state == state);
+        let free =
+            if needs.system().is_required() { HostState::Installed } else { HostState::Free };
+        let is_addressed = |host: &&usize| {
+            let mut interfaces = interfaces.iter();
+            interfaces.all(|name| inventory[**host].address(name).is_ok())
+        };
+        let role = |(cluster, part, _): &PlacedNodeSet<'_>| (cluster.key.clone(), part.role);
+        let machine = |(cluster, part, _): &PlacedNodeSet<'_>| {
+            Some((cluster.key.clone(), part.role, part.node.clone()?))
+        };
+        SpareHosts {
+            selector: node_set.selector.to_string(),
+            asked: MachineRequirements::for_node_set(node_set),
+            hardware: match node_set.machine {
+                Some(_) => String::new(),
+                None => node_set.hardware.to_string(),
+            },
+            node_sets: sets.iter().filter(|(_, part, _)| part.node.is_none()).map(role).collect(),
+            namespace: node_set.namespace.clone(),
+            interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect(),
+            machines: sets.iter().filter_map(machine).collect(),
+            matching: matching.len(),
+            assigned: with_state(HostState::Assigned).count(),
+            free: with_state(free).filter(is_addressed).count(),
         }
-    });
-    found.into_iter().map(|(.., spare)| spare).collect()
+    };
+    needs.par_iter().zip(&alike).map(count).collect()
 }

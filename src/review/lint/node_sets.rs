@@ -66,12 +66,8 @@ impl<'a> NodeSets<'a> {
         let hosts = &site.inventory.hosts;
         let kinds_of_hosts =
             HostKinds::new(hosts, &networks.iter().collect::<Vec<_>>(), &[], CountedHosts::All);
-        let mut kinds: Vec<Vec<&Host>> = vec![Vec::new(); kinds_of_hosts.count()];
-        for (index, host) in hosts.iter().enumerate() {
-            if let Some(kind) = kinds_of_hosts.kind_of(index) {
-                kinds[kind].push(host);
-            }
-        }
+        let kinds = kinds_of_hosts.hosts().into_iter();
+        let kinds = kinds.map(|of| of.into_iter().map(|host| &hosts[host]).collect()).collect();
         let pools = needs.iter().map(|needs| kinds_of_hosts.matching(hosts, needs)).collect();
         Self { site, clusters, all, pools, kinds }
     }
