@@ -160,7 +160,8 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         | Refusal::NotRendered
         | Refusal::Unregistered
         | Refusal::SameMachine(_)
-        | Refusal::InvalidBootMac => HostState::NotReady,
+        | Refusal::InvalidBootMac
+        | Refusal::Undecided(_) => HostState::NotReady,
         Refusal::InMaintenance(_) => HostState::InMaintenance,
         Refusal::Reserved(_) => HostState::Reserved,
         Refusal::Assigned(_)
@@ -168,8 +169,7 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         | Refusal::Claimed(_)
         | Refusal::GivenBack(_)
         | Refusal::AppliedInFull(_)
-        | Refusal::InUse(_)
-        | Refusal::Undecided(_) => HostState::InUse,
+        | Refusal::InUse(_) => HostState::InUse,
         // No node set requests the host here, so the rules for requirements, topology and installed
         // systems do not apply.
         Refusal::NotNamed(_)

@@ -624,3 +624,19 @@ fn an_object_of_a_cluster_that_the_kustomization_beside_it_omits_is_reported() {
         assert_omitted(&repo, &format!("c0/{omitted}"), "SIP0909", what);
     }
 }
+
+#[test]
+fn a_request_that_the_kustomization_beside_it_omits_is_reported() {
+    let repo = Repo::of_hosts(2);
+    for name in ["one", "two"] {
+        repo.want(&format!("metal/{name}"), 1);
+    }
+    repo.write("clusters/kustomization.yaml", "resources: [metal.one.yaml]\n");
+    let what = "SIPCluster `metal/two` is not applied";
+    assert_omitted(&repo, "clusters/metal.two.yaml", "SIP0909", what);
+
+    let repo = Repo::of_fixture("provisioning");
+    repo.write("clusters/kustomization.yaml", "resources: [depot.yaml]\n");
+    let what = "Provisioning `lab/provisioning-press` is not applied";
+    assert_omitted(&repo, "clusters/press.yaml", "SIP0909", what);
+}

@@ -274,6 +274,16 @@ fn somebody_elses_hosts_are_not_free() {
 }
 
 #[test]
+fn a_host_that_a_variable_decides_about_is_used_by_nobody() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace("sites/lab/hosts/rack-a.yaml", "redfish+https://203.0.113.11", "${BMC}");
+    let overview = json(&repo);
+
+    assert_eq!(host_of(&overview, "lab-a1")["state"], "notReady");
+    assert_says(host_of(&overview, "lab-a1")["whyNotFree"].as_str().unwrap(), &["variable"]);
+}
+
+#[test]
 fn racks_are_the_topology_domains_or_what_the_user_says() {
     let repo = Repo::generated("multi-cluster");
 

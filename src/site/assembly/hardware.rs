@@ -14,10 +14,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::Site;
 use super::inputs::{BuiltSources, InputSelection};
 use super::names::BuildNames;
 use super::objects::SiteObjects;
-use super::Site;
 use crate::base::api::group;
 use crate::base::api::hardware::{self, DETAILS, Hardware};
 use crate::base::api::host::{self, Metadata, ObjectEnvelope, STATUS};

@@ -163,8 +163,10 @@ pub(super) fn named(
     let applied_files = AppliedFiles { builds: &builds, agents: &agents, settings };
     if has_cluster_api {
         names.findings.extend(findings);
-        names.findings.extend(applied_files.cluster_parts(&cluster_api_clusters, &cluster_parts));
     }
+    let machine_requests = cluster_api_clusters.iter().filter(|_| has_cluster_api);
+    let parts = Some(&cluster_parts).filter(|_| has_cluster_api);
+    names.findings.extend(applied_files.requests(clusters.iter().chain(machine_requests), parts));
     let mut networks = Networks::default();
     let mut hosts = rayon::in_place_scope(|scope| {
         scope.spawn(|_| networks.extend(located_network_data(naming, &all.network_data)));

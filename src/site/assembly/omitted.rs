@@ -42,20 +42,20 @@ impl AppliedFiles<'_> {
         self.omitted(listed, objects, Code::MissingNetworkData)
     }
 
-    /// Reports objects of Clusters.
-    pub(super) fn cluster_parts(
+    /// Reports requests and objects of Clusters.
+    pub(super) fn requests<'d>(
         &self,
-        clusters: &[(ClusterDocument, Spec)],
-        parts: &ClusterParts,
+        requests: impl Iterator<Item = &'d (ClusterDocument, Spec)>,
+        parts: Option<&'d ClusterParts>,
     ) -> Vec<Finding> {
-        let clusters = clusters.iter().map(|(cluster, _)| {
-            let ClusterDocument { kind, key, origin, metadata, .. } = cluster;
-            (origin, metadata, (kind.as_str(), &key.namespace, key.name.as_str()))
+        let requests = requests.map(|(cluster, _)| {
+            let ClusterDocument { kind, key, name, origin, metadata } = cluster;
+            (origin, metadata, (kind.as_str(), &key.namespace, name.as_str()))
         });
-        let parts = parts.all().map(|(namespace, name, part)| {
+        let parts = parts.into_iter().flat_map(ClusterParts::all).map(|(namespace, name, part)| {
             (&part.origin, &part.metadata, (part.kind.as_str(), namespace, name))
         });
-        let objects: Vec<_> = clusters.chain(parts).collect();
+        let objects: Vec<_> = requests.chain(parts).collect();
         let listed = objects.iter().map(|(origin, ..)| *origin);
         let manifests = objects.iter().filter(|(origin, metadata, _)| {
             self.is_loose(origin) && live_field(metadata).is_none()
