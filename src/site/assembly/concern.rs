@@ -22,7 +22,7 @@ use crate::input::kustomize::{Builds, KustomizationRefusal, join};
 use crate::input::load::{Files, texts_of_documents};
 use crate::input::settings::Settings;
 use crate::input::settings::sources::{self, Globs, InputSource};
-use crate::site::delivery::AppliedDirectory;
+use crate::site::delivery::Agents;
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::previous::PreviousOutput;
 
@@ -52,8 +52,7 @@ pub(super) struct Concern<'a> {
     builds: &'a Builds,
     /// Globs of the settings' sources.
     globs: Vec<Globs>,
-    /// Directories without a kustomization whose files agents apply as they are.
-    applied: Vec<&'a AppliedDirectory>,
+    agents: &'a Agents,
     /// Set if some host is certainly not an example, so that others may be examples.
     has_inventory: bool,
     /// Input files with hosts or requests.
@@ -65,26 +64,19 @@ pub(super) struct Concern<'a> {
 }
 
 impl<'a> Concern<'a> {
-    /// Collects the facts about these hosts and requests. `applied` are directories that agents
-    /// apply.
+    /// Collects the facts about these hosts and requests.
     pub(super) fn new(
         naming: NamespaceInputs<'a>,
-        applied: &'a [AppliedDirectory],
+        agents: &'a Agents,
         objects: &ObjectsByKind,
     ) -> Self {
         let NamespaceInputs { repo, builds, inputs, settings, .. } = naming;
-        let globs = globs_of(settings);
-        // A kustomization decides by itself which files are applied.
-        let is_plain = |applied: &&AppliedDirectory| {
-            applied.has_plain_files() && !builds.has_kustomization(&applied.directory)
-        };
-        let applied = applied.iter().filter(is_plain).collect();
         let mut concern = Self {
             repo,
             settings,
             builds,
-            globs,
-            applied,
+            globs: globs_of(settings),
+            agents,
             has_inventory: false,
             files: BTreeSet::new(),
             directories: BTreeSet::new(),
@@ -130,15 +122,7 @@ impl<'a> Concern<'a> {
             || !self.builds.reach(&origin.file).is_empty()
             || origin.file.starts_with(&self.settings.snapshot.directory)
             || is_named(&self.globs, &origin.file)
-            || self.is_applied(&origin.file)
-    }
-
-    /// Returns whether an agent applies a file as it is.
-    fn is_applied(&self, file: &Utf8Path) -> bool {
-        let takes = |applied: &&AppliedDirectory| {
-            file.strip_prefix(&applied.directory).is_ok_and(|file| applied.takes(file))
-        };
-        self.applied.iter().any(takes)
+            || self.agents.apply_plainly(self.builds, &origin.file)
     }
 
     /// Returns whether a mistake in a host's document may reach a base cluster.
@@ -162,8 +146,9 @@ impl<'a> Concern<'a> {
 
     /// Returns whether a request is a template of another tool, by its name or namespace.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
+        let file = &origin.file;
         let is_applied =
-            || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
+            || !self.builds.reach(file).is_empty() || self.agents.apply_plainly(self.builds, file);
         is_template(metadata) && !origin.is_rendered() && !is_applied()
     }
 

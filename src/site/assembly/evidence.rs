@@ -37,6 +37,7 @@ pub(super) struct HostProofs<'a> {
     settings: &'a Settings,
     builds: &'a Builds,
     state: &'a PreviousOutput,
+    agents: &'a Agents,
     globs: Vec<Globs>,
     applied: AppliedBuilds,
     /// Descriptions of agents that render hosts by other programs, by host.
@@ -51,7 +52,7 @@ impl<'a> HostProofs<'a> {
         settings: &'a Settings,
         builds: &'a Builds,
         state: &'a PreviousOutput,
-        agents: &Agents,
+        agents: &'a Agents,
         reached: &[ReachedContent<'_>],
         documents: &[(HostKey, Origin)],
     ) -> (Self, Vec<Finding>) {
@@ -65,6 +66,7 @@ impl<'a> HostProofs<'a> {
             settings,
             builds,
             state,
+            agents,
             globs: globs_of(settings),
             applied,
             rendered: rendered.collect(),
@@ -183,7 +185,7 @@ impl<'a> HostProofs<'a> {
             let file = &document.origin.file;
             // A copy beside a better document is reported as a duplicate, and what an agent applies
             // as plain files with the agent's object.
-            if rendered.contains(&document.key) || self.applied.has_plain(file) {
+            if rendered.contains(&document.key) || self.agents.apply_plainly(self.builds, file) {
                 continue;
             }
             match self.builds.forgetful(file, &applied) {

@@ -141,7 +141,7 @@ pub(super) fn named(
     let listing = listing.with_clusters(names.requested_clusters(requests, settings));
     let agents = Agents::new(repo, settings, &builds, mem::take(&mut all.agents), &listing);
     refuse_closed(naming, &agents, &closed)?;
-    let concern = Concern::new(naming, &agents.applied, &all);
+    let concern = Concern::new(naming, &agents, &all);
     let build_findings = build_findings.into_iter();
     findings.extend(build_findings.map(|finding| concern.kustomization_finding(finding)));
     findings.extend(concern.refused(refused));

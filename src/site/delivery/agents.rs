@@ -1,7 +1,6 @@
 //! Agents' objects of a site, and the builds that they make agents apply.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -14,7 +13,7 @@ use crate::base::api::host;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::grouping::grouped;
-use crate::input::kustomize::{BuildRoot, Builds};
+use crate::input::kustomize::Builds;
 use crate::input::load::Files;
 use crate::input::settings::Settings;
 use crate::site::inventory::Inventory;
@@ -53,8 +52,6 @@ pub(crate) struct AppliedBuilds {
     files: HashMap<usize, HashSet<Utf8PathBuf>>,
     /// Roots whose overlays are applied.
     overlays: BTreeSet<usize>,
-    /// Files with hosts that are applied without a build.
-    plain: HashSet<Arc<Utf8Path>>,
 }
 
 impl AppliedBuilds {
@@ -62,11 +59,6 @@ impl AppliedBuilds {
     pub(crate) fn has(&self, root: usize, file: &Utf8Path) -> bool {
         let has_file = |files: &HashSet<Utf8PathBuf>| files.contains(file);
         self.overlays.contains(&root) || self.files.get(&root).is_some_and(has_file)
-    }
-
-    /// Returns whether an agent applies a file with hosts without a build.
-    pub(crate) fn has_plain(&self, file: &Utf8Path) -> bool {
-        self.plain.contains(file)
     }
 }
 
@@ -92,9 +84,10 @@ impl Agents {
         Self { applied, context, unreadable }
     }
 
-    /// Returns whether an agent applies a file without a build.
+    /// Returns whether an agent applies a file to the site without a build.
     pub(crate) fn apply_plainly(&self, builds: &Builds, file: &Utf8Path) -> bool {
-        self.applied.iter().any(|applied| applied.applies_plainly(builds, file))
+        let mut of_site = self.applied.iter().filter(|applied| applied.is_of_site());
+        of_site.any(|applied| applied.applies_plainly(builds, file))
     }
 
     /// Returns what the objects reach, in their order. `documents` are all documents of hosts.
@@ -110,12 +103,9 @@ impl Agents {
         let mut repo =
             DeliveryRepo::new(files, settings, &inventory, builds, &self.context, &listing);
         repo.added = added_components(&repo, &self.applied);
-        let roots: BTreeMap<usize, BuildRoot> = builds.roots().cloned().enumerate().collect();
-        let overlays = Overlays::new(&repo, &roots);
+        let overlays = Overlays::new(&repo);
         let applied = self.applied.iter();
-        applied
-            .map(|applied| ReachedContent::new(&repo, builds, documents, &overlays, applied))
-            .collect()
+        applied.map(|applied| ReachedContent::new(builds, documents, &overlays, applied)).collect()
     }
 }
 
@@ -149,7 +139,7 @@ pub(crate) fn applied_builds(
             PlainDirectory::Files(_) if !applied.is_build(builds) => {
                 render(applied.directory.clone(), "Jsonnet", Some("jsonnet"));
             }
-            PlainDirectory::Files(_) | PlainDirectory::Autodetect => {}
+            PlainDirectory::Files(_) | PlainDirectory::Autodetect(_) => {}
         }
         let charts = reached.kustomizations.iter();
         let inflates = |directory: &Utf8Path| {
@@ -159,8 +149,6 @@ pub(crate) fn applied_builds(
             render(directory.join(CHART_HOME), "Helm", None);
         }
         all.overlays.extend(&reached.overlays);
-        let plain = reached.plain.iter().map(|(_, origin)| origin.file.clone());
-        all.plain.extend(plain);
         for top in &reached.tops {
             for root in roots_around.get(*top).into_iter().flatten() {
                 let files = all.files.entry(*root).or_default();

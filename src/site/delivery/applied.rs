@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use regex::Regex;
 
 use super::build_changes::BuildChanges;
-use super::paths::source_contains;
+use super::paths::{SourcePatterns, source_contains};
 use crate::base::api::gitops::{DirectorySource, GitopsAgent};
 use crate::base::api::names::HostKey;
 use crate::base::finding::Place;
@@ -57,30 +57,39 @@ impl AppliedDirectory {
         matches!(self.exclusion, None | Some(Exclusion::Suspended))
     }
 
-    /// Returns whether the agent applies the directory's own files to the site, if it is not a
-    /// kustomization.
-    pub(crate) fn has_plain_files(&self) -> bool {
-        self.is_of_site() && !matches!(self.plain, PlainDirectory::Rendered(_))
-    }
-
-    /// Returns whether the agent applies a file without a build.
-    pub(super) fn applies_plainly(&self, builds: &Builds, file: &Utf8Path) -> bool {
-        let Ok(path) = file.strip_prefix(&self.directory) else { return false };
-        let mut inner = path.ancestors().skip(1).map(|above| self.directory.join(above));
-        let mut is_built = || match self.plain {
-            PlainDirectory::Autodetect => inner.any(|it| builds.has_kustomization(&it)),
-            PlainDirectory::Files(_) | PlainDirectory::Rendered(_) => self.is_build(builds),
+    /// Returns whether its directory is built as a kustomization, so that other files below it are
+    /// ignored.
+    pub(super) fn is_build(&self, builds: &Builds) -> bool {
+        let is_here = match self.plain {
+            PlainDirectory::Autodetect(_) => true,
+            PlainDirectory::Files(_) => self.explicit.is_none() && self.above.as_str().is_empty(),
+            PlainDirectory::Rendered(_) => false,
         };
-        self.has_plain_files() && self.takes(&self.above.join(path)) && !is_built()
+        is_here && builds.has_kustomization(&self.directory)
     }
 
-    /// Returns whether the agent applies a file of the directory if that is not a kustomization.
-    /// The path is relative to the directory.
+    /// Returns whether the agent, or the program that it runs, reads a file if the directory is not a
+    /// kustomization.
     pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
-        match &self.plain {
-            PlainDirectory::Autodetect | PlainDirectory::Rendered(_) => true,
-            PlainDirectory::Files(source) => source_contains(source, file),
-        }
+        file.strip_prefix(&self.directory).is_ok_and(|path| match &self.plain {
+            PlainDirectory::Autodetect(_) | PlainDirectory::Rendered(_) => true,
+            PlainDirectory::Files(source) => source_contains(source, &self.above.join(path)),
+        })
+    }
+
+    /// Returns whether the agent applies a file as it is, without a build.
+    pub(super) fn applies_plainly(&self, builds: &Builds, file: &Utf8Path) -> bool {
+        let mut above = file.ancestors().skip(1).take_while(|it| it.starts_with(&self.directory));
+        self.takes(file)
+            && match &self.plain {
+                PlainDirectory::Autodetect(ignored) => {
+                    file.extension() != Some("json")
+                        && !above.any(|directory| builds.has_kustomization(directory))
+                        && ignored.excludes(file) != Some(true)
+                }
+                PlainDirectory::Files(_) => !self.is_build(builds),
+                PlainDirectory::Rendered(_) => false,
+            }
     }
 }
 
@@ -107,10 +116,10 @@ impl ObjectOption {
 }
 
 /// Settings for reading a directory that is not a kustomization.
-#[derive(Debug, Clone)]
-pub(crate) enum PlainDirectory {
-    /// Flux: every kustomization below it, and every YAML file that none of them covers.
-    Autodetect,
+pub(super) enum PlainDirectory {
+    /// Flux: every kustomization below it, and every YAML file that none of them covers and these
+    /// patterns do not exclude.
+    Autodetect(Arc<SourcePatterns>),
     /// Argo CD: matching files in it, or in the tree below it.
     Files(DirectorySource),
     /// A program that sipgen does not run, such as Helm, makes objects of the directory.

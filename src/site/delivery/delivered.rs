@@ -207,7 +207,7 @@ pub(super) fn delivered_directories(
     let itself = applied.directory.strip_prefix(output).ok().map(|path| DeliveredDirectory {
         path: path.to_owned(),
         // Flux finds kustomizations in the whole tree. Argo CD builds only the directory.
-        all_below: matches!(applied.plain, PlainDirectory::Autodetect),
+        all_below: matches!(applied.plain, PlainDirectory::Autodetect(_)),
         listed: None,
     });
     let listed = repo.builds.listings_below(output).into_iter().filter_map(|(listed, listing)| {

@@ -110,8 +110,9 @@ pub(super) fn directories(
                 || kustomization.parent().is_some_and(|directory| {
                     repo.builds.made_of(&object.directory).contains(directory)
                 });
-            let is_read =
-                || applied.iter().any(|it| it.applies_plainly(repo.builds, object.place.file()));
+            let mut of_site = applied.iter().filter(|applied| applied.is_of_site());
+            let mut is_read =
+                || of_site.any(|it| it.applies_plainly(repo.builds, object.place.file()));
             if object.is_of_site() && !is_root && !is_read() {
                 applied[index].exclusion = Some(Exclusion::Omitted(kustomization.clone()));
             }
@@ -194,7 +195,7 @@ fn by_flux(
         is_generated: false,
         is_one_of_several: false,
         above,
-        plain: PlainDirectory::Autodetect,
+        plain: PlainDirectory::Autodetect(repo.ignored.clone()),
         explicit: None,
         own_namespace: metadata.namespace.clone(),
         default_namespace: None,

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
+use super::applied::{AppliedDirectory, Exclusion};
 use super::delivered::DeliveredDirectory;
 use super::exclusion;
-use super::paths::source_contains;
 use super::reached::ReachedContent;
 use super::repo::{DeliveryRepo, shown};
 use super::{Component, DeliveryWiring, apply_options, delivered};
@@ -179,16 +178,8 @@ impl ReachedContent<'_> {
                 .help("remove `directory` from the source: Argo CD builds the kustomization then"),
             );
         }
-        let takes_all = match &self.applied.plain {
-            PlainDirectory::Autodetect => true,
-            PlainDirectory::Files(source) => {
-                let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
-                file.strip_prefix(directory)
-                    .is_ok_and(|file| source_contains(source, &above.join(file)))
-            }
-            PlainDirectory::Rendered(_) => false,
-        };
-        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo.builds) {
+        let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
+        if !output.starts_with(directory) || !self.applied.applies_plainly(repo.builds, &file) {
             return None;
         }
         let agents = repo.settings.gitops.map(|agent| output.join(layout::agent_directory(agent)));

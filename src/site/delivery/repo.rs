@@ -2,11 +2,12 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::AgentContext;
+use super::paths::{IGNORE_FILE, SourcePatterns};
 use crate::base::api::flux::FluxSource;
 use crate::base::api::gitops::FluxSourceRef;
 use crate::base::api::names::ClusterKey;
@@ -48,6 +49,8 @@ pub(super) struct DeliveryRepo<'a> {
     pub(super) inventory: &'a Inventory,
     pub(super) builds: &'a Builds,
     pub(super) listing: &'a RepoListing,
+    /// Files that Flux's source excludes.
+    pub(super) ignored: Arc<SourcePatterns>,
     /// Objects that those of agents depend on.
     pub(super) context: &'a AgentContext,
     /// Components that agents add to kustomizations: component, place, and the kustomization's
@@ -69,18 +72,19 @@ impl<'a> DeliveryRepo<'a> {
         context: &'a AgentContext,
         listing: &'a RepoListing,
     ) -> Self {
-        let (added, planned, all_directories) = (Vec::new(), OnceCell::new(), OnceCell::new());
+        let ignored = files.text(IGNORE_FILE.into()).unwrap_or_default();
         Self {
             files,
             settings,
+            ignored: Arc::new(SourcePatterns::new(&ignored)),
             inventory,
             builds,
             listing,
             context,
-            added,
+            added: Vec::new(),
             needed_first: BTreeSet::new(),
-            planned,
-            all_directories,
+            planned: OnceCell::new(),
+            all_directories: OnceCell::new(),
         }
     }
 

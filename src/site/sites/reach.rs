@@ -195,12 +195,7 @@ impl<'a> ReferenceGraph<'a> {
         let is_of_other = |file: &Utf8Path| {
             others.iter().any(|other| file.starts_with(other) && !directory.starts_with(other))
         };
-        let below =
-            self.all.iter().filter(|file| file.starts_with(directory) && !is_of_other(file));
-        let takes = |file: &&Utf8PathBuf| {
-            file.strip_prefix(directory).is_ok_and(|file| followed.takes(file))
-        };
-        below.filter(takes).collect()
+        self.all.iter().filter(|file| followed.takes(file) && !is_of_other(file)).collect()
     }
 
     /// Reports kustomizations of a site that list the generated files of another site, which have
