@@ -129,19 +129,6 @@ fn a_generated_kustomization_is_never_read_as_files() {
     }
 }
 
-#[test]
-fn a_remedy_names_the_namespace_that_depends_on_looks_in() {
-    for (namespace, depends_on) in [
-        ("flux-system", "`dependsOn: [{name: sipgen.services}]`"),
-        ("tenants", "`dependsOn: [{name: sipgen.services, namespace: flux-system}]`"),
-    ] {
-        let object = flux_kustomization(namespace, "path: ./inventory");
-        let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &object)]);
-        let finding = only(&generated, Code::RenderedUnlabelled);
-        assert!(help(finding).contains(depends_on), "{}", help(finding));
-    }
-}
-
 /// They are for all Applications, also for sipgen's own.
 #[test]
 fn settings_of_argo_cd_by_which_labels_never_arrive_are_errors() {
@@ -194,31 +181,26 @@ fn settings_of_argo_cd_by_which_labels_never_arrive_are_errors() {
 
 /// Each would wait for the other.
 #[test]
-fn no_remedy_waits_for_what_waits_for_it() {
+fn nothing_waits_for_what_waits_for_it() {
     let named = |name: &str, spec: &str| {
         flux_kustomization("flux-system", spec)
             .replace("{name: hosts,", &format!("{{name: {name},"))
     };
-    for (needed, is_advised) in
-        [("hosts", false), ("between", false), ("hosts, namespace: tenants", true), ("other", true)]
+    for (needed, is_refused) in
+        [("hosts", true), ("between", true), ("hosts, namespace: tenants", false), ("other", false)]
     {
+        let overlay = "path: ./overlays/hosts/declared/inventory";
         let objects = [
-            named("hosts", "path: ./inventory"),
+            named("hosts", &format!("{overlay}, dependsOn: [{{name: sipgen.services}}]")),
             named("between", "path: ./other, dependsOn: [{name: hosts}]"),
             named(
                 "agents",
                 &format!("path: ./overlays/agents/flux, dependsOn: [{{name: {needed}}}]"),
             ),
         ];
-        let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &objects.join("---\n"))]);
-        let finding = only(&generated, Code::RenderedUnlabelled);
-        assert_eq!(help(finding).contains("dependsOn"), is_advised, "{needed}: {}", help(finding));
-
-        let overlay = "path: ./overlays/hosts/declared/inventory";
-        let waiting = named("hosts", &format!("{overlay}, dependsOn: [{{name: sipgen.services}}]"));
-        let objects = [waiting.as_str(), &objects[1], &objects[2]].join("---\n");
+        let objects = objects.join("---\n");
         let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &objects)]);
-        let expected: &[Code] = if is_advised { &[] } else { &[Code::AgentCannotApply] };
+        let expected: &[Code] = if is_refused { &[Code::AgentCannotApply] } else { &[] };
         assert_eq!(codes(&generated), expected, "{needed}: {:?}", generated.findings);
     }
 }

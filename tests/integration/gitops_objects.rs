@@ -333,16 +333,10 @@ fn an_object_that_applies_all_from_above_the_repo_is_seen() {
 }
 
 #[test]
-fn an_object_that_applies_hosts_is_told_how_to_wait_for_services() {
+fn an_object_that_applies_hosts_is_told_the_path_with_labels() {
     let repo = of_flux(&flux("lab", "./inventory", ""));
 
-    assert_says(
-        &said(&repo),
-        &[
-            "write `path: ./overlays/hosts/declared/inventory` there",
-            "`dependsOn: [{name: sipgen.services}]`",
-        ],
-    );
+    assert_says(&said(&repo), &["write `path: ./overlays/hosts/declared/inventory` there"]);
     assert!(has_own(&repo, "flux", "sipgen.services"));
 }
 

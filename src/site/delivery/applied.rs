@@ -38,8 +38,6 @@ pub(crate) struct AppliedDirectory {
     pub(super) plain: PlainDirectory,
     /// Place of `directory`, which makes Argo CD read plain files even beside a kustomization.
     pub(super) explicit: Option<Place>,
-    /// Namespace of the object itself, if set.
-    pub(super) own_namespace: Option<String>,
     /// Directories of components that it adds to the kustomization, with their places.
     pub(super) components: Vec<(Utf8PathBuf, Place)>,
     /// Options by which labels do not arrive, or hosts are replaced.

@@ -3,7 +3,7 @@
 //!
 //! The rules are those of Flux's source-controller and kustomize-controller.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -67,9 +67,9 @@ fn waiting_for_itself<'a>(
     applied: &'a [AppliedDirectory],
 ) -> impl Iterator<Item = Finding> + use<'a> {
     let flux = &repo.settings.flux;
-    let needed_first = repo.needed_first.clone();
     let services = flux.after_services();
     let name = format!("{FLUX} {}/{services}", flux.namespace);
+    let needed_first = needed_first(repo.settings, applied);
     let waits = move |applied: &&AppliedDirectory| {
         needed_first.contains(&applied.by) && applied.depends_on.contains(&name)
     };
@@ -81,6 +81,25 @@ fn waiting_for_itself<'a>(
             .at(place.clone())
             .help("remove the `dependsOn` of one of them")
     })
+}
+
+/// Returns the objects that Flux applies before the objects that sipgen writes for it, because those
+/// that apply them wait for these.
+fn needed_first(settings: &Settings, applied: &[AppliedDirectory]) -> BTreeSet<String> {
+    let own = settings.output.join(layout::agent_directory(GitopsAgent::Flux));
+    let by_name: BTreeMap<&str, &AppliedDirectory> =
+        applied.iter().map(|applied| (applied.by.as_str(), applied)).collect();
+    let mut left: Vec<&AppliedDirectory> =
+        applied.iter().filter(|applied| own.starts_with(&applied.directory)).collect();
+    let mut needed = BTreeSet::new();
+    while let Some(waiting) = left.pop() {
+        for name in &waiting.depends_on {
+            if needed.insert(name.clone()) {
+                left.extend(by_name.get(name.as_str()));
+            }
+        }
+    }
+    needed
 }
 
 /// Reports that sipgen's Kustomizations name a source by default, and the repo's FluxInstance makes
@@ -133,8 +152,8 @@ pub(super) fn unread(
         let is_in = |applied: &&AppliedDirectory| {
             applied.exclusion.is_none() && applied.directory.starts_with(directory)
         };
-        let by: Vec<&AppliedDirectory> = applied.iter().filter(is_in).collect();
-        if by.is_empty() && settings.may_read(directory) {
+        // An object that applies such a directory has ended the run.
+        if settings.may_read(directory) {
             let place = Place::File(Arc::from(directory.as_path()));
             let finding = Finding::new(Code::DirectoryUnread, reason).at(place);
             return vec![finding.help(sources::leave_out(settings, &[directory]))];
@@ -148,7 +167,7 @@ pub(super) fn unread(
                 .at(applied.place.clone())
                 .help("make it readable; if it has no hosts, mute this warning")
         };
-        by.into_iter().map(finding).collect()
+        applied.iter().filter(is_in).map(finding).collect()
     };
     closed.iter().flat_map(report).collect()
 }

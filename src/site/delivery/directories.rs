@@ -197,7 +197,6 @@ fn by_flux(
         above,
         plain: PlainDirectory::Autodetect(repo.ignored.clone()),
         explicit: None,
-        own_namespace: metadata.namespace.clone(),
         default_namespace: None,
         decryption: spec.decryption.clone(),
     })
@@ -358,7 +357,6 @@ fn by_argocd(
                 is_one_of_several: false,
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
-                own_namespace: None,
                 default_namespace: default_namespace
                     .clone()
                     .filter(|_| non_empty(&kustomize.namespace).is_none()),

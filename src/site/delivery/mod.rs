@@ -98,7 +98,6 @@ pub(crate) fn wire(
     let listing = RepoListing::default();
     let mut repo = DeliveryRepo::new(files, settings, inventory, builds, context, &listing);
     repo.added = added_components(&repo, applied);
-    repo.needed_first = rendered_twice::needed_first(settings, applied);
     let mut wiring = DeliveryWiring::default();
     match settings.hosts.form {
         HostsForm::Overlay => findings.extend(listings::overlay_listings(&repo)),

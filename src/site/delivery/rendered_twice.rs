@@ -19,7 +19,6 @@ use crate::base::layout;
 use crate::base::text::counted;
 use crate::input::kustomize::BuildRoot;
 use crate::input::load::kustomize::{named, relative};
-use crate::input::settings::Settings;
 use crate::input::settings::gitops::HostsForm;
 use crate::site::inventory::Host;
 
@@ -102,25 +101,6 @@ fn reads_other_files(repo: &DeliveryRepo<'_>, directory: &Utf8Path, text: &str) 
             && repo.files.text(path).is_none_or(|text| layout::is_ours(text.as_bytes()))
     };
     !named(directory, &own).iter().all(is_generated)
-}
-
-/// Returns the objects that Flux applies before the objects that sipgen writes for it, because those
-/// that apply them wait for these.
-pub(super) fn needed_first(settings: &Settings, applied: &[AppliedDirectory]) -> BTreeSet<String> {
-    let own = settings.output.join(layout::agent_directory(GitopsAgent::Flux));
-    let by_name: BTreeMap<&str, &AppliedDirectory> =
-        applied.iter().map(|applied| (applied.by.as_str(), applied)).collect();
-    let mut left: Vec<&AppliedDirectory> =
-        applied.iter().filter(|applied| own.starts_with(&applied.directory)).collect();
-    let mut needed = BTreeSet::new();
-    while let Some(applied) = left.pop() {
-        for name in &applied.depends_on {
-            if needed.insert(name.clone()) {
-                left.extend(by_name.get(name.as_str()));
-            }
-        }
-    }
-    needed
 }
 
 impl ReachedContent<'_> {
@@ -280,8 +260,7 @@ impl ReachedContent<'_> {
         let root = &repo.inventory.roots[&root];
         Some(self.unlabelled(hosts, &root.directory).help(
             format!("let it apply {}, which includes the component", shown(&component.directory))
-                + &self.moved_components(&component.directory)
-                + &self.after_services(repo),
+                + &self.moved_components(&component.directory),
         ))
     }
 
@@ -338,7 +317,7 @@ impl ReachedContent<'_> {
                 root.file
             )
         };
-        Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
+        Some(self.unlabelled(hosts, &root.directory).help(help))
     }
 
     /// Returns the help that keeps the object's components, whose paths are relative to its own.
@@ -353,27 +332,6 @@ impl ReachedContent<'_> {
             return String::new();
         }
         format!("; its components are relative to that: write `components: [{}]`", paths.join(", "))
-    }
-
-    /// Returns the help that makes the object wait for services, like sipgen's own objects.
-    fn after_services(&self, repo: &DeliveryRepo<'_>) -> String {
-        if self.applied.agent != GitopsAgent::Flux
-            || repo.settings.gitops != Some(GitopsAgent::Flux)
-            // Each would wait for the other.
-            || repo.needed_first.contains(&self.applied.by)
-        {
-            return String::new();
-        }
-        let flux = &repo.settings.flux;
-        let name = flux.after_services();
-        // Without a namespace, Flux uses that of the Kustomization itself.
-        let namespace = match &self.applied.own_namespace {
-            Some(namespace) if namespace == flux.namespace.as_str() => String::new(),
-            _ => format!(", namespace: {}", flux.namespace),
-        };
-        format!(
-            "; with `dependsOn: [{{name: {name}{namespace}}}]` it waits for the services of clusters"
-        )
     }
 
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {

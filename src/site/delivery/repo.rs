@@ -56,8 +56,6 @@ pub(super) struct DeliveryRepo<'a> {
     /// Components that agents add to kustomizations: component, place, and the kustomization's
     /// directory.
     pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
-    /// Objects that Flux applies before those of sipgen, as messages name them.
-    pub(super) needed_first: BTreeSet<String>,
     /// Kustomizations of the output.
     planned: OnceCell<Vec<Utf8PathBuf>>,
     all_directories: OnceCell<Vec<Utf8PathBuf>>,
@@ -82,7 +80,6 @@ impl<'a> DeliveryRepo<'a> {
             listing,
             context,
             added: Vec::new(),
-            needed_first: BTreeSet::new(),
             planned: OnceCell::new(),
             all_directories: OnceCell::new(),
         }
