@@ -86,8 +86,8 @@ impl Agents {
 
     /// Returns whether an agent applies a file to the site without a build.
     pub(crate) fn apply_plainly(&self, builds: &Builds, file: &Utf8Path) -> bool {
-        let mut of_site = self.applied.iter().filter(|applied| applied.is_of_site());
-        of_site.any(|applied| applied.applies_plainly(builds, file))
+        let mut in_site = self.applied.iter().filter(|applied| applied.is_of_site());
+        in_site.any(|applied| applied.applies_plainly(builds, file))
     }
 
     /// Returns what the objects reach, in their order. `documents` are all documents of hosts.

@@ -110,9 +110,9 @@ pub(super) fn directories(
                 || kustomization.parent().is_some_and(|directory| {
                     repo.builds.made_of(&object.directory).contains(directory)
                 });
-            let mut of_site = applied.iter().filter(|applied| applied.is_of_site());
+            let mut in_site = applied.iter().filter(|applied| applied.is_of_site());
             let mut is_read =
-                || of_site.any(|it| it.applies_plainly(repo.builds, object.place.file()));
+                || in_site.any(|it| it.applies_plainly(repo.builds, object.place.file()));
             if object.is_of_site() && !is_root && !is_read() {
                 applied[index].exclusion = Some(Exclusion::Omitted(kustomization.clone()));
             }
