@@ -388,6 +388,13 @@ fn what_the_flux_operator_makes_applies_files() {
         let repo = with_plain("gitops: flux\n", &object);
         assert_says(&repo.refused(), &["error[SIP0615]", ERASED]);
     }
+    let (before, _) =
+        release("inv").split_once("  values:").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let elsewhere = before + "  valuesFrom: [{kind: ConfigMap, name: values}]\n";
+    assert_says(
+        &with_plain("gitops: flux\n", &elsewhere).refused(),
+        &["warning[SIP0624]", "values of other objects"],
+    );
     for object in [instance("clusters"), set("clusters"), release("clusters")] {
         let repo = with_plain("gitops: flux\n", &object);
         assert!(!repo.refused().contains("SIP0615"));
@@ -463,24 +470,39 @@ fn the_source_of_a_flux_instance_is_this_repo_by_any_name() {
     assert!(!named.refused().contains("SIP0615"));
 
     // The operator patches what it makes.
-    for (patch, may_change) in [
-        ("target: {kind: Deployment}, patch: '[{op: remove, path: /spec/replicas}]'", false),
-        ("patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}'", false),
+    let sync = "target: {kind: Kustomization, name: flux-system}, patch";
+    for (patch, outcome) in [
+        ("target: {kind: Deployment}, patch: '- {op: remove, path: /spec/replicas}'", "SIP0615"),
+        ("patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}'", "SIP0615"),
+        ("target: {labelSelector: 'app=x'}, patch: '- {op: remove, path: /spec/x}'", "SIP0615"),
         (
-            "target: {kind: Kustomization}, patch: '[{op: replace, path: /spec/path, value: x}]'",
-            true,
+            &format!("{sync}: '- {{op: add, path: /spec/decryption, value: {{provider: sops}}}}'"),
+            "SIP0615",
         ),
-        ("target: {kind: Kust.*}, patch: '[{op: replace, path: /spec/path, value: x}]'", true),
+        (&format!("{sync}: '- {{op: replace, path: /spec/interval, value: 1h}}'"), "SIP0615"),
         (
-            "target: {name: flux-system}, patch: '[{op: add, path: /spec/suspend, value: true}]'",
-            true,
+            "target: {kind: GitRepository}, patch: '- {op: add, path: /spec/ignore, value: /docs}'",
+            "SIP0615",
         ),
-        ("patch: '{kind: GitRepository, metadata: {name: flux-system}, spec: {url: y}}'", true),
+        (
+            "target: {kind: Kust.*}, patch: '- {op: replace, path: /spec/path, value: clusters}'",
+            "nothing",
+        ),
+        (
+            "target: {name: flux-system}, patch: '- {op: add, path: /spec/path, value: \"${P}\"}'",
+            "SIP0624",
+        ),
+        (&format!("{sync}: '- {{op: remove, path: /spec/x}}'"), "SIP0624"),
+        (
+            "patch: '{kind: GitRepository, metadata: {name: flux-system}, spec: {url: y}}'",
+            "SIP0624",
+        ),
     ] {
         let more = format!("  kustomize: {{patches: [{{{patch}}}]}}\n");
         let said = with_plain("gitops: flux\n", &instance(own, url, &more)).refused();
-        assert_eq!(said.contains("SIP0624"), may_change, "{more}{said}");
-        assert_eq!(said.contains("SIP0615"), !may_change, "{more}{said}");
+        for code in ["SIP0615", "SIP0624"] {
+            assert_eq!(said.contains(code), code == outcome, "{more}{said}");
+        }
     }
 }
 

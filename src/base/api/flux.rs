@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::json;
 use yaml_serde::Value;
 
 use super::gitops::{
-    AgentManifest, AgentObjectName, BUCKET, FLUX_KIND, FluxKustomization, FluxKustomizationSpec,
-    FluxSourceRef, GIT_REPOSITORY, OCI_REPOSITORY,
+    AgentManifest, AgentObjectName, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP,
+    FluxKustomization, FluxSourceRef, GIT_REPOSITORY, OCI_REPOSITORY,
 };
-use super::kustomization::Patch;
 use crate::base::text::expanded;
 
 /// The API group of Flux's HelmRelease.
@@ -99,6 +99,8 @@ pub struct HelmReleaseSpec {
     pub kube_config: Option<Value>,
     /// Values of the chart.
     pub values: Option<Value>,
+    /// Objects with further values.
+    pub values_from: Option<Value>,
 }
 
 /// A FluxInstance, limited to what it makes Flux apply.
@@ -117,9 +119,9 @@ pub struct FluxInstanceSpec {
 /// Changes to the objects of a FluxInstance.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct InstanceKustomize {
-    /// Patches.
+    /// Patches of a kustomization.
     #[serde(default)]
-    pub patches: Vec<Patch>,
+    pub patches: Vec<Value>,
 }
 
 /// A source and a directory of it.
@@ -131,11 +133,23 @@ pub struct Sync {
     pub kind: Option<String>,
     /// The URL of the source.
     pub url: Option<String>,
+    /// What to fetch from it.
+    #[serde(rename = "ref")]
+    pub reference: Option<String>,
     /// The directory.
     pub path: Option<String>,
 }
 
 impl HelmRelease {
+    /// Returns whether only other objects know what it makes Flux apply: it has the chart
+    /// `flux-instance`, and values from elsewhere.
+    pub fn has_unknown_instance(&self) -> bool {
+        let HelmReleaseSpec { chart, chart_ref, values_from, .. } = &self.spec;
+        let chart = chart.as_ref().and_then(|chart| chart.spec.chart.as_deref());
+        let names = [chart, chart_ref.as_ref().map(|source| source.name.as_str())];
+        values_from.is_some() && names.contains(&Some("flux-instance"))
+    }
+
     /// Returns the FluxInstance that the chart `flux-instance` of the Flux Operator makes of its values.
     pub fn flux_instance(&self) -> Option<FluxInstance> {
         let values = self.spec.values.as_ref()?.get("instance")?;
@@ -155,19 +169,30 @@ pub struct SyncObjects {
     pub source: FluxSource,
 }
 
+impl SyncObjects {
+    /// Reads the objects; `None` if one is missing or invalid.
+    pub fn from_manifests(manifests: Vec<Value>) -> Option<Self> {
+        let (mut kustomizations, mut sources): (Vec<Value>, Vec<Value>) =
+            manifests.into_iter().partition(|it| it.get("kind").is_some_and(|it| it == FLUX_KIND));
+        Some(Self {
+            kustomization: yaml_serde::from_value(kustomizations.pop()?).ok()?,
+            source: yaml_serde::from_value(sources.pop()?).ok()?,
+        })
+    }
+}
+
 /// The namespace of Flux, unless its manifests have another one.
 const FLUX_SYSTEM: &str = "flux-system";
 
 impl FluxInstance {
-    /// Returns whether patches may change the objects of its `sync`.
-    pub fn may_patch_sync(&self) -> bool {
+    /// Returns the patches that may change the objects of its `sync`.
+    pub fn sync_patches(&self) -> Vec<&Value> {
         let kinds = [FLUX_KIND, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET];
-        let is_other = |patch: &Patch| {
-            let (target, text) = match patch {
-                Patch::Entry { target, patch, .. } => (target.as_ref(), patch.as_deref()),
-                Patch::Old(_) => (None, None),
-            };
-            match (target.and_then(|target| target.kind.as_deref()), target, text) {
+        let is_other = |patch: &Value| {
+            let field = |name| patch.get(name).filter(|value| !value.is_null());
+            let target = field("target");
+            let kind = target.and_then(|target| target.get("kind")).and_then(Value::as_str);
+            match (kind, target, field("patch").and_then(Value::as_str)) {
                 // The kind is a regular expression.
                 (Some(kind), ..) => {
                     kind.chars().all(char::is_alphanumeric) && !kinds.contains(&kind)
@@ -177,31 +202,37 @@ impl FluxInstance {
                 _ => false,
             }
         };
-        self.spec.sync.is_some() && !self.spec.kustomize.patches.iter().all(is_other)
+        self.spec.kustomize.patches.iter().filter(|patch| !is_other(patch)).collect()
     }
 
-    /// Returns the objects that the operator makes in the cluster, if it makes any.
-    pub fn sync_objects(self) -> Option<SyncObjects> {
-        let sync = self.spec.sync?;
-        let namespace = self.metadata.namespace;
-        let name = sync.name.filter(|name| !name.is_empty()).or_else(|| namespace.clone());
-        let name = name.unwrap_or_else(|| FLUX_SYSTEM.to_owned());
-        let kind = sync.kind.unwrap_or_else(|| GIT_REPOSITORY.to_owned());
-        let metadata = AgentObjectName { name: name.clone(), namespace: namespace.clone() };
-        let source_ref = FluxSourceRef { kind: Some(kind.clone()), name, namespace };
-        let source = FluxSourceSpec { url: sync.url, ..FluxSourceSpec::default() };
-        Some(SyncObjects {
-            kustomization: FluxKustomization {
-                kind: FLUX_KIND.to_owned(),
-                metadata: metadata.clone(),
-                spec: FluxKustomizationSpec {
-                    path: sync.path,
-                    source_ref,
-                    ..FluxKustomizationSpec::default()
-                },
+    /// Returns the objects that the operator makes in the cluster, if it makes any, before its
+    /// patches.
+    pub fn sync_manifests(&self) -> Option<Vec<Value>> {
+        let sync = self.spec.sync.as_ref()?;
+        let namespace = &self.metadata.namespace;
+        let name = sync.name.as_ref().filter(|name| !name.is_empty()).or(namespace.as_ref());
+        let name = name.map_or(FLUX_SYSTEM, String::as_str);
+        let kind = sync.kind.as_deref().unwrap_or(GIT_REPOSITORY);
+        let metadata = json!({"name": name, "namespace": namespace});
+        let source = json!({
+            "apiVersion": format!("{FLUX_SOURCE_GROUP}/v1"),
+            "kind": kind,
+            "metadata": metadata,
+            "spec": {"interval": "1m", "ref": {"name": sync.reference}, "url": sync.url},
+        });
+        let kustomization = json!({
+            "apiVersion": format!("{FLUX_GROUP}/v1"),
+            "kind": FLUX_KIND,
+            "metadata": metadata,
+            "spec": {
+                "interval": "10m0s",
+                "path": sync.path,
+                "prune": true,
+                "sourceRef": {"kind": kind, "name": name, "namespace": namespace},
             },
-            source: FluxSource { kind, metadata, spec: source },
-        })
+        });
+        let manifests = [source, kustomization].into_iter();
+        manifests.map(|manifest| yaml_serde::to_value(manifest).ok()).collect()
     }
 }
 

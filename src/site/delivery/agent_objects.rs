@@ -16,7 +16,7 @@ use crate::base::api::gitops::{
     FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::base::finding::Origin;
-use crate::input::kustomize::Builds;
+use crate::input::kustomize::{self, Builds};
 use crate::input::load::{Document, ParseError};
 
 /// An object that configures what an agent applies.
@@ -207,7 +207,7 @@ impl AgentObjectContent {
                 object if has_variable(&object) => Self::Unreadable(FLUX_KIND),
                 object => Self::Flux(vec![object]),
             },
-            FLUX_INSTANCE => return Ok(Self::from_instance(document.parse()?)),
+            FLUX_INSTANCE => return Ok(Self::from_instance(&document.parse()?)),
             RESOURCE_SET => document
                 .parse::<ResourceSet>()?
                 .kustomizations()
@@ -215,7 +215,8 @@ impl AgentObjectContent {
             HELM_RELEASE => {
                 let release = document.parse::<HelmRelease>()?;
                 match release.flux_instance() {
-                    Some(instance) => return Ok(Self::from_instance(instance)),
+                    Some(instance) => return Ok(Self::from_instance(&instance)),
+                    None if release.has_unknown_instance() => Self::Unreadable(HELM_RELEASE),
                     None => Self::HelmRelease(Box::new(release)),
                 }
             }
@@ -243,15 +244,14 @@ impl AgentObjectContent {
         }))
     }
 
-    fn from_instance(instance: FluxInstance) -> Option<Self> {
-        if instance.may_patch_sync() {
-            return Some(Self::Unreadable(FLUX_INSTANCE));
-        }
-        let made = instance.sync_objects()?;
-        Some(if has_variable(&made.kustomization) {
-            Self::Unreadable(FLUX_INSTANCE)
-        } else {
-            Self::Instance(Box::new(made))
-        })
+    fn from_instance(instance: &FluxInstance) -> Option<Self> {
+        let manifests = instance.sync_manifests()?;
+        let made = match instance.sync_patches().as_slice() {
+            [] => Some(manifests),
+            patches => kustomize::patched(&manifests, patches),
+        };
+        let made = made.and_then(SyncObjects::from_manifests);
+        let known = made.filter(|made| !has_variable(&made.kustomization));
+        Some(known.map_or(Self::Unreadable(FLUX_INSTANCE), |made| Self::Instance(Box::new(made))))
     }
 }
