@@ -1357,3 +1357,26 @@ fn clusters_that_share_a_template_are_refused() {
     repo.write("clusters/core/kustomization.yaml", "namespace: tenant-b\nresources: [all.yaml]\n");
     assert!(!repo.generate(&[]).expect(1).stderr.contains("SIP0906"));
 }
+
+#[test]
+fn node_sets_with_rules_of_their_own_share_no_template() {
+    for (annotation, is_refused) in [
+        ("spare: '0'", false),
+        ("topology-key: topology.example.com/rack", true),
+        ("hardware: '{memory: 1Gi}'", true),
+        ("same-domain: topology.example.com/rack", true),
+        ("topology-spread-constraints: '[{\"topologyKey\": \"topology.example.com/rack\"}]'", true),
+    ] {
+        let repo = Repo::of_fixture("capm3");
+        let file = "clusters/edge/workers.yaml";
+        let workers = repo.read(file).replace("replicas: 2", "replicas: 1");
+        let (set, _) = workers.split_once("---\n").unwrap();
+        let annotated = "  name: edge-md2\n  annotations:\n    sip.airshipit.org/";
+        let other = set.replacen("  name: edge-md", &format!("{annotated}{annotation}"), 1);
+        repo.write(file, &format!("{workers}---\n{other}"));
+
+        let run = repo.generate(&[]);
+
+        assert_eq!(run.stderr.contains("SIP0906"), is_refused, "{annotation}: {}", run.stderr);
+    }
+}

@@ -36,7 +36,8 @@ use super::documents::{
 };
 use super::object_name;
 use crate::base::api::cluster_api::{
-    self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, HARDWARE, Metal3MachineSpec, SPARE, TOPOLOGY_KEY,
+    self, ASSIGN, ClusterSpec, FAILURE_DOMAIN, HARDWARE, Metal3MachineSpec, SAME_DOMAIN, SPARE,
+    SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, NodeName, Part, has_all, is_label_key};
@@ -384,8 +385,8 @@ impl<'a> ClusterApiValidation<'a> {
                 continue;
             };
             let is_special = |set: &ScaledMachines<'_>| {
-                let is_annotated = |key| set.annotation(key).is_some();
-                set.failure_domain.is_some() || is_annotated(TOPOLOGY_KEY) || is_annotated(HARDWARE)
+                let keys = [HARDWARE, SAME_DOMAIN, SPREAD_CONSTRAINTS, TOPOLOGY_KEY];
+                set.failure_domain.is_some() || keys.iter().any(|key| set.annotation(key).is_some())
             };
             let conflict = others.iter().find(|other| {
                 other.role() != first.role() || is_special(first) || is_special(other)
