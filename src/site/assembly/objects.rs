@@ -185,7 +185,7 @@ pub(super) fn named(
     let (documents, hosts) = (hosts.in_files, hosts.inputs);
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
     networks.extend(network_files::generated(repo, &builds, &hosts, &namespace));
-    networks.join_hosts(repo, &files, &hosts, &mut findings);
+    networks.join_hosts(repo, &files, &hosts);
     findings.extend(applied_files.network_data(&networks, &hosts));
     let address_objects =
         duplicates::without_duplicate_pools(address_objects, &builds, settings, &mut findings);

@@ -1,8 +1,6 @@
 //! Network data of a repo, indexed by the Secrets that hosts name.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::mem;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
@@ -23,11 +21,8 @@ use crate::input::load::Files;
 /// All network data of a repo.
 #[derive(Default)]
 pub(crate) struct Networks {
-    /// Network data by the Secret that holds it, or that a generator makes it for. A manifest wins
-    /// over its snapshot.
+    /// Network data by the Secret that holds it, or that a generator makes it for.
     held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
-    /// Findings about Secrets that are held twice, with different network data.
-    duplicates: Vec<(SecretKey, Finding)>,
     /// Secrets with network data that no host names, in file order.
     pub(crate) unnamed: Vec<UnnamedNetworkData>,
     /// Secrets that hosts name and that have no network data.
@@ -38,65 +33,31 @@ pub(crate) struct Networks {
 
 impl Extend<LocatedNetworkData> for Networks {
     fn extend<I: IntoIterator<Item = LocatedNetworkData>>(&mut self, all: I) {
-        all.into_iter().for_each(|one| self.add(one));
+        for one in all {
+            self.held.entry(one.holder.key.clone()).or_default().push(one);
+        }
     }
 }
 
 impl Networks {
-    fn add(&mut self, one: LocatedNetworkData) {
-        let key = &one.holder.key;
-        let alike = match self.held.entry(key.clone()) {
-            // Nearly all have one holder.
-            Entry::Vacant(entry) => {
-                entry.insert(vec![one]);
-                return;
-            }
-            Entry::Occupied(entry) => entry.into_mut(),
-        };
-        let is_like =
-            |other: &&mut LocatedNetworkData| other.holder.is_generated == one.holder.is_generated;
-        match alike.iter_mut().find(is_like) {
-            None => alike.push(one),
-            Some(other) if !other.is_declared && one.is_declared => *other = one,
-            Some(other) if other.is_declared && !one.is_declared => {}
-            Some(other) => {
-                let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
-                if !same {
-                    let message =
-                        format!("{} is duplicated with different network data", one.holder);
-                    let finding = Finding::new(Code::NetworkDataDiffers, message)
-                        .at(one.place())
-                        .see(other.place(), "the other one")
-                        .help("remove one of them: it is ambiguous which one the host uses");
-                    self.duplicates.push((key.clone(), finding));
-                }
-            }
-        }
-    }
-
-    /// Joins network data with the hosts that name it. Two that differ are a finding if a host names
-    /// them.
+    /// Joins network data with the hosts that name it.
     pub(crate) fn join_hosts(
         &mut self,
         repo: &Files,
         files: &[Utf8PathBuf],
         hosts: &[HostDocument],
-        findings: &mut Vec<Finding>,
     ) {
-        // Generators that merge into or replace another object come first.
-        for alike in self.held.values_mut() {
+        // Nearly all have one holder.
+        for alike in self.held.values_mut().filter(|alike| alike.len() > 1) {
+            // A manifest wins over its snapshot.
+            let is_manifest =
+                |held: &LocatedNetworkData| held.is_declared && !held.holder.is_generated;
+            let has_manifest = alike.iter().any(is_manifest);
+            alike.retain(|held| held.is_declared || !has_manifest);
+            // Generators that merge into or replace another object come first.
             alike.sort_by(|a, b| {
                 b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder))
             });
-        }
-        let mut duplicates = mem::take(&mut self.duplicates);
-        if !duplicates.is_empty() {
-            let names = hosts.iter().flat_map(|host| {
-                host.network_secrets().into_iter().chain(host.inspection_secret())
-            });
-            let named: HashSet<SecretKey> = names.filter_map(|name| self.key_of(&name)).collect();
-            duplicates.retain(|(key, _)| named.contains(key));
-            findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
         }
         let (mut named, mut lacking) = (HashSet::new(), BTreeSet::new());
         for host in hosts {
@@ -115,7 +76,8 @@ impl Networks {
     /// no networks is not listed.
     fn unnamed_but(&self, named: &HashSet<SecretKey>) -> Vec<UnnamedNetworkData> {
         let has_networks = |held: &LocatedNetworkData| matches!(&held.data, Ok(data) if data.ids().next().is_some());
-        let secrets = self.held.values().flatten().filter(|held| !held.holder.is_generated);
+        let holders = self.held.values();
+        let secrets = holders.filter_map(|all| all.iter().find(|held| !held.holder.is_generated));
         let is_named = |held: &LocatedNetworkData| named.contains(&held.holder.key);
         let mut unnamed: Vec<UnnamedNetworkData> = secrets
             .clone()
@@ -125,9 +87,6 @@ impl Networks {
                 origin: held.field.origin.clone(),
             })
             .collect();
-        if unnamed.is_empty() {
-            return unnamed;
-        }
         // Several builds may put one Secret into several namespaces. It is named if a host of any
         // of these names it.
         let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
@@ -195,21 +154,31 @@ impl Networks {
             return (Err(reason), Vec::new());
         };
         let mut findings: Vec<Finding> = unreadable(&host.key, first).into_iter().collect();
-        let differs = |other: &&LocatedNetworkData| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
-        if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
-            findings.push(
-                Finding::new(
-                    Code::NetworkDataDiffers,
-                    format!(
-                        "host {} has network data in {} and other in {}",
-                        host.key, first.holder, other.holder
-                    ),
-                )
+        let differs = |other: &&LocatedNetworkData| match (&first.data, &other.data) {
+            (Ok(one), Ok(two)) => one != two,
+            _ => other.holder == first.holder,
+        };
+        let finding = |other: &LocatedNetworkData| {
+            if other.holder == first.holder {
+                let message = format!("{} is duplicated with different network data", first.holder);
+                return Finding::new(Code::NetworkDataDiffers, message)
+                    .at(other.place())
+                    .see(first.place(), "the other one")
+                    .help("remove one of them: it is ambiguous which one the host uses");
+            }
+            let message = format!(
+                "host {} has network data in {} and other in {}",
+                host.key, first.holder, other.holder
+            );
+            Finding::new(Code::NetworkDataDiffers, message)
                 .at(first.place())
                 .see(other.place(), "the other one")
-                .help("remove one of them, or make them equal"),
-            );
-        }
+                .help("remove one of them, or make them equal")
+        };
+        let is_rival = |other: &&LocatedNetworkData| {
+            differs(other) && (!first.overrides || other.holder == first.holder)
+        };
+        findings.extend(all.iter().skip(1).find(is_rival).map(finding));
         let holder = || first.holder.clone();
         let reason = |error: &NetworkDataError| match error {
             NetworkDataError::Encrypted => {
