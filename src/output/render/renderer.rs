@@ -100,7 +100,7 @@ impl<'a> Renderer<'a> {
                 host.key, self.cluster.key
             );
             let route = service.route().into_iter().chain(["nodeInterfaceId".into()]);
-            let remedy = remedy(&self.site.inventory, host)
+            let remedy = remedy(host)
                 .unwrap_or_else(|| "fix its network data, or nodeInterfaceId".to_owned());
             let finding = Finding::new(Code::Unaddressed, message)
                 .at(host.origin.at(["spec", "networkData"]))

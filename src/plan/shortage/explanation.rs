@@ -67,7 +67,7 @@ impl ShortageExplanation {
             topology: topology.collect(),
             remedy: refusals.iter().find_map(|(host, refusal)| {
                 let is_of_network = matches!(refusal, Some(Refusal::Unaddressed(_)));
-                is_of_network.then(|| remedy(&site.inventory, &hosts[*host]))?
+                is_of_network.then(|| remedy(&hosts[*host]))?
             }),
             named: demand.needs.named().and_then(|named| {
                 let (_, refusal) = refusals.iter().find(|(host, _)| *host == named)?;

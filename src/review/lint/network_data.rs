@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::node_sets::NodeSets;
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped;
 use crate::base::text::counted;
-use crate::base::text::suggest::alike;
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -70,85 +70,41 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         let lost = node_sets.hosts(set).filter(is_lost);
         hosts.extend(lost.filter_map(|host| node_sets.site.inventory.index(&host.key)));
     }
-    let hosts: Vec<&Host> =
-        hosts.into_iter().map(|host| &node_sets.site.inventory.hosts[host]).collect();
-    let missing = describe_missing(&hosts, node_sets.site);
-    let other_format = describe_other_format(&hosts, node_sets.site);
-    missing.into_iter().chain(other_format).collect()
+    let hosts = hosts.into_iter().filter_map(|host| {
+        let host = &node_sets.site.inventory.hosts[host];
+        let reason = host.network.data.as_ref().err()?;
+        Some((in_plural(reason), (host, reason)))
+    });
+    grouped(hosts).iter().filter_map(|(what, hosts)| describe_missing(what, hosts)).collect()
 }
 
-fn describe_other_format(hosts: &[&Host], site: &Site) -> Option<Finding> {
-    let all = hosts.iter().filter_map(|host| match &host.network.data {
-        Err(NoNetworkData::OtherFormat(holder, format)) => Some((*host, holder, *format)),
-        _ => None,
-    });
-    let all: Vec<_> = all.collect();
-    let ((first, holder, format), others) = all.split_first()?;
-    let message = if others.is_empty() {
-        let reason = NoNetworkData::OtherFormat((*holder).clone(), format);
-        format!("host `{}` {reason}", first.key)
-    } else {
-        format!(
-            "{} have network data in another format than OpenStack's network_data.json",
-            counted(all.len(), "host")
-        )
-    };
-    let remedy = remedy(&site.inventory, first).unwrap_or_default();
-    let finding = Finding::new(Code::MissingNetworkData, message).at(first.network_place()).help(
-        format!("services require the addresses of hosts, so no cluster can claim them: {remedy}"),
-    );
-    Some(others.iter().fold(finding, |finding, (host, holder, format)| {
-        finding.see(
-            host.network_place(),
-            format!("host {}: {holder} has the format of {format}", host.key),
-        )
-    }))
+/// Completes "2 hosts ".
+fn in_plural(reason: &NoNetworkData) -> &'static str {
+    match reason {
+        NoNetworkData::Missing(_) => "name network data in Secrets that are not in the repo",
+        NoNetworkData::Keyless(..) => "name network data in Secrets without the key `networkData`",
+        _ => "have network data in another format than OpenStack's network_data.json",
+    }
 }
 
-fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
-    let named = hosts.iter().filter_map(|host| match &host.network.data {
-        Err(NoNetworkData::Missing(secret)) => Some((*host, secret, None)),
-        Err(NoNetworkData::Keyless(secret, keyless)) => Some((*host, secret, Some(keyless))),
-        _ => None,
-    });
-    let named: Vec<_> = named.collect();
-    let ((first, secret, keyless), others) = named.split_first()?;
-    let lacks = if keyless.is_some() { "has no key `networkData`" } else { "is not in the repo" };
-    let message = if others.is_empty() {
-        format!("host `{}` names network data in Secret `{secret}`, which {lacks}", first.key)
-    } else if named.iter().any(|(.., keyless)| keyless.is_some()) {
-        format!("{} name network data in Secrets that lack it", counted(hosts.len(), "host"))
-    } else {
-        format!(
-            "{} name network data in Secrets that are not in the repo",
-            counted(hosts.len(), "host")
-        )
+fn describe_missing(what: &str, hosts: &[(&Host, &NoNetworkData)]) -> Option<Finding> {
+    let ((first, reason), others) = hosts.split_first()?;
+    let (message, remedy) = match reason {
+        NoNetworkData::Missing(secret) => (
+            format!("names network data in Secret `{secret}`, which is not in the repo"),
+            "add the Secrets to the repo".to_owned(),
+        ),
+        _ => (reason.to_string(), remedy(first).unwrap_or_default()),
     };
-    let unnamed = &site.inventory.unnamed_network_data;
-    let mut missing = named.iter().filter(|(.., keyless)| keyless.is_none());
-    let meant = missing.find_map(|(host, secret, _)| {
-        let named = |name: &str| unnamed.iter().find(|other| other.key.name.as_str() == name);
-        let names = unnamed.iter().map(|other| other.key.name.as_str());
-        let name = secret.name.as_str();
-        let meant = &named(name).or_else(|| named(alike(name, names)?))?.key;
-        Some(format!("; did you mean the unused Secret `{meant}` for host `{}`?", host.key))
-    });
-    let add = if keyless.is_none() {
-        Some("add the Secrets to the repo".to_owned())
-    } else {
-        remedy(&site.inventory, first)
+    let message = match others {
+        [] => format!("host `{}` {message}", first.key),
+        _ => format!("{} {what}", counted(hosts.len(), "host")),
     };
-    let help = format!(
-        "services require the addresses of hosts, so no cluster can claim them: {}",
-        add.unwrap_or_default()
-    );
-    let keyless = named.iter().filter_map(|(.., keyless)| *keyless);
-    let others = others.iter().map(|(host, secret, _)| {
-        (host.network_place(), format!("host {} names {secret}", host.key))
-    });
-    let finding = Finding::new(Code::MissingNetworkData, message)
-        .at(first.network_place())
-        .see_each(keyless.map(|keyless| (keyless.origin.name(), "the Secret")))
-        .see_each(others);
-    Some(finding.help(format!("{help}{}", meant.unwrap_or_default())))
+    let others = others.iter();
+    let others =
+        others.map(|(host, reason)| (host.network_place(), format!("host {} {reason}", host.key)));
+    let help =
+        format!("services require the addresses of hosts, so no cluster can claim them: {remedy}");
+    let finding = Finding::new(Code::MissingNetworkData, message).at(first.network_place());
+    Some(finding.see_each(others).help(help))
 }

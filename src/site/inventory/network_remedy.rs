@@ -1,42 +1,26 @@
 //! Ways to give a host network data, depending on the content of the repo.
 
-use super::Inventory;
 use super::host::Host;
 use super::networks::NoNetworkData;
 use crate::base::api::ipam::ADDRESSES;
 
 /// Returns advice for a host without network data: a command, or lines to write. `None` if the host
 /// has some, or another finding advises already.
-pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
+pub(crate) fn remedy(host: &Host) -> Option<String> {
     let (namespace, name) = (&host.key.namespace, &host.key.name);
     match &host.network.data {
         Err(NoNetworkData::Absent) => {
-            let is_for_host = |secret: &str| {
-                let rest = secret.strip_prefix(name.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
-            };
-            let mut unnamed = inventory
-                .unnamed_network_data
-                .iter()
-                .filter(|secret| secret.key.namespace == *namespace);
-            let made = unnamed.find(|secret| is_for_host(secret.key.name.as_str()));
-            let field = |secret: &str| format!("`spec: {{networkData: {{name: {secret}}}}}`");
-            Some(match (made, &host.file) {
-                (Some(secret), _) => format!(
-                    "the Secret {} has network data that no host names: write {} into host {}",
-                    secret.key,
-                    field(secret.key.name.as_str()),
+            let secret = format!("{name}-network-data");
+            Some(match &host.file {
+                Some(file) if host.is_declared() => format!(
+                    "add a Secret with the key `networkData` to {file}, and name it in host {}: `spec: {{networkData: \
+                     {{name: {secret}}}}}`",
                     host.key
                 ),
-                (None, Some(file)) if host.is_declared() => format!(
-                    "add a Secret with the key `networkData` to {file}, and name it in host {}: {}",
-                    host.key,
-                    field(&format!("{name}-network-data"))
-                ),
-                (None, _) => format!(
+                _ => format!(
                     "add a Secret with the key `networkData` to the base cluster and name it in host {}, then run \
                      `sipgen snapshot`: `kubectl patch baremetalhost -n {namespace} {name} --type merge -p \
-                     '{{\"spec\":{{\"networkData\":{{\"name\":\"{name}-network-data\"}}}}}}'`",
+                     '{{\"spec\":{{\"networkData\":{{\"name\":\"{secret}\"}}}}}}'`",
                     host.key
                 ),
             })
