@@ -16,13 +16,13 @@ use crate::site::inventory::Host;
 const VALUES_SHOWN: usize = 8;
 
 /// The requirements of a labelSelector that exclude all hosts, at least one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     unmet: Vec<UnmetLabel>,
 }
 
-/// A requirement that no host meets, or that excludes all hosts that meet the others.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// A requirement that no host meets, or all of them together.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct UnmetLabel {
     /// Route from the labelSelector to the requirement.
     route: Vec<RouteStep>,
@@ -59,61 +59,34 @@ impl Mismatch {
 
 /// Explains why a labelSelector matches no host; `None` if it matches one or there are no hosts.
 pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
-    let requirements = requirements(selector);
-    let mut met = vec![0_usize; requirements.len()];
-    let mut only_unmet = vec![0_usize; requirements.len()];
-    for host in hosts {
-        let mut unmet = Vec::new();
-        for (index, (_, requirement)) in requirements.iter().enumerate() {
-            if requirement.matches(&host.labels) {
-                met[index] += 1;
-            } else {
-                unmet.push(index);
-            }
-        }
-        match unmet.as_slice() {
-            [] => return None,
-            [only] => only_unmet[*only] += 1,
-            _ => {}
-        }
-    }
-    if hosts.is_empty() {
+    if hosts.is_empty() || hosts.iter().any(|host| selector.matches(&host.labels)) {
         return None;
     }
-    let all: Vec<&Host> = hosts.iter().collect();
-    let unmet = |index: usize, who: &str, hosts: &[&Host]| {
-        let (route, requirement) = &requirements[index];
-        UnmetLabel {
-            route: route.clone(),
-            by_key: lacks_key(requirement, hosts),
-            what: format!("{who} {}", in_words(requirement, hosts)),
-            hint: hint(requirement, hosts),
-        }
-    };
-    let met_by_none = (0..met.len()).filter(|index| met[*index] == 0);
-    let met_by_none: Vec<UnmetLabel> =
-        met_by_none.map(|index| unmet(index, "no host", &all)).collect();
-    if !met_by_none.is_empty() {
-        let unmet = met_by_none;
-        return Some(Mismatch { unmet });
+    let requirements = requirements(selector).into_iter().map(|(route, requirement)| {
+        let met = hosts.iter().filter(|host| requirement.matches(&host.labels)).count();
+        (met, route, requirement)
+    });
+    let (met_by_none, met): (Vec<_>, Vec<_>) = requirements.partition(|(met, ..)| *met == 0);
+    if met_by_none.is_empty() {
+        let each = met.iter().map(|(met, _, requirement)| {
+            let verb = if *met == 1 { "meets" } else { "meet" };
+            format!("{} {verb} `{requirement}`", counted(*met, "host"))
+        });
+        let none_at_once = UnmetLabel {
+            route: Vec::new(),
+            by_key: false,
+            what: "no host meets all of its requirements at once".to_owned(),
+            hint: Some(each.collect::<Vec<_>>().join(", ")),
+        };
+        return Some(Mismatch { unmet: vec![none_at_once] });
     }
-    // Every requirement is met by some host. The one that most often fails alone is the likely
-    // mistake.
-    let most = only_unmet.iter().copied().max().unwrap_or_default();
-    let Some(index) = only_unmet.iter().position(|count| *count == most && most > 0) else {
-        return Some(Mismatch { unmet: vec![none_at_once(&requirements, &met)] });
-    };
-    let meets_others = |host: &&Host| {
-        requirements
-            .iter()
-            .enumerate()
-            .all(|(other, (_, others))| other == index || others.matches(&host.labels))
-    };
-    let others: Vec<&Host> = hosts.iter().filter(meets_others).collect();
-    let verb = if others.len() == 1 { "meets" } else { "meet" };
-    let count = counted(others.len(), "host");
-    let who = format!("none of the {count} that {verb} its other requirements");
-    Some(Mismatch { unmet: vec![unmet(index, &who, &others)] })
+    let unmet = met_by_none.into_iter().map(|(_, route, requirement)| UnmetLabel {
+        route,
+        by_key: matches!(&requirement, Expression::Equal(key, _) if !has_label(hosts, key)),
+        what: format!("no host {}", in_words(&requirement, hosts)),
+        hint: hint(&requirement, hosts),
+    });
+    Some(Mismatch { unmet: unmet.collect() })
 }
 
 /// Returns the requirements of a selector with their routes. Only `matchLabels` yields `Equal`;
@@ -130,31 +103,12 @@ fn requirements(selector: &Selector) -> Vec<(Vec<RouteStep>, Expression)> {
     selector.clone().into_iter().map(|expression| (route(&expression), expression)).collect()
 }
 
-/// Explains requirements that some host meets each, while every host fails two or more.
-fn none_at_once(requirements: &[(Vec<RouteStep>, Expression)], met: &[usize]) -> UnmetLabel {
-    let each = requirements.iter().zip(met).map(|((_, requirement), met)| {
-        let verb = if *met == 1 { "meets" } else { "meet" };
-        format!("{} {verb} `{requirement}`", counted(*met, "host"))
-    });
-    UnmetLabel {
-        route: Vec::new(),
-        by_key: false,
-        what: "no host meets all of its requirements at once".to_owned(),
-        hint: Some(each.collect::<Vec<_>>().join(", ")),
-    }
-}
-
-fn has_label(hosts: &[&Host], key: &str) -> bool {
+fn has_label(hosts: &[Host], key: &str) -> bool {
     hosts.iter().any(|host| host.labels.contains_key(key))
 }
 
-/// Returns whether a `matchLabels` requirement names a label that none of the hosts has.
-fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
-    matches!(requirement, Expression::Equal(key, _) if !has_label(hosts, key))
-}
-
 /// Describes the property that none of the hosts has, to follow `no host`.
-fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
+fn in_words(requirement: &Expression, hosts: &[Host]) -> String {
     match requirement {
         Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
             if !has_label(hosts, key) =>
@@ -167,7 +121,7 @@ fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
 }
 
 /// Suggests a correction for a requirement that none of the hosts meets.
-fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
+fn hint(requirement: &Expression, hosts: &[Host]) -> Option<String> {
     let (key, wanted): (_, Vec<&str>) = match requirement {
         Expression::Equal(key, value) => (key, vec![value]),
         Expression::In(key, values) => (key, values.iter().map(String::as_str).collect()),
@@ -179,7 +133,7 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     };
     let there = values(key, hosts);
     if there.is_empty() {
-        let other = similar_key(key, hosts.iter().copied()).filter(|other| other != key)?;
+        let other = similar_key(key, hosts.iter()).filter(|other| other != key)?;
         let there = values(other, hosts);
         let intended = intended(&wanted, &there)
             .map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
@@ -218,7 +172,7 @@ pub(crate) fn similar_key<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) 
 
 /// Returns the values of a label on some hosts, in natural order. Invalid label values are not
 /// shown.
-fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
+fn values<'a>(key: &str, hosts: &'a [Host]) -> Vec<&'a str> {
     let values: BTreeSet<&str> = hosts
         .iter()
         .filter_map(|host| host.labels.get(key))
@@ -316,16 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_requirement_that_most_hosts_lack_alone_is_named() {
-        let selector = "matchLabels: {vino.airshipit.org/flavor: control-plane, rack: r2}";
-        let (what, hints, _) = said(&FLEET, selector).unwrap();
-
-        assert_eq!(what, "none of the 1 host that meets its other requirements has `rack: r2`");
-        assert_eq!(hints, ["hosts have `rack` with the value `r1`"]);
-    }
-
-    #[test]
-    fn requirements_that_no_host_comes_near_are_counted() {
+    fn requirements_that_no_host_meets_at_once_are_counted() {
         let selector = "matchLabels: {a: x, b: x, c: x}";
         let (what, hints, routes) = said(&["a: x", "b: x", "b: x", "c: x"], selector).unwrap();
 
