@@ -10,9 +10,8 @@ use super::{Cut, FlowUnit, Matching};
 pub(super) struct PathStep {
     pub(super) demand: usize,
     pub(super) pick: FlowUnit,
+    /// The host that it leaves, over whose class the search came to it.
     pub(super) instead_of: Option<FlowUnit>,
-    /// The class that the demand leaves, over which the search came to it.
-    from: Option<usize>,
 }
 
 /// A breadth-first search for an augmenting path.
@@ -74,11 +73,9 @@ impl<'a, 'm> PathSearch<'a, 'm> {
             let users: BTreeSet<(usize, usize)> =
                 self.matching.users[class].iter().copied().collect();
             for (user, domain) in users {
-                let pick = FlowUnit { domain, class };
+                let left = FlowUnit { domain, class };
                 // The user may take another host of the same domain, or of any open domain.
-                let found = self
-                    .try_slot(user, pick, class)
-                    .or_else(|| self.expand(user, Some((class, pick))));
+                let found = self.try_slot(user, left).or_else(|| self.expand(user, Some(left)));
                 if found.is_some() {
                     return found;
                 }
@@ -87,23 +84,22 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         None
     }
 
-    fn try_slot(&mut self, user: usize, pick: FlowUnit, from: usize) -> Option<usize> {
-        let problem = self.matching.problem;
-        if !self.slots.insert((user, pick.domain)) {
+    fn try_slot(&mut self, user: usize, left: FlowUnit) -> Option<usize> {
+        let (problem, domain) = (self.matching.problem, left.domain);
+        if !self.slots.insert((user, domain)) {
             return None;
         }
         let pool = problem.demands[user].pool;
-        let domain = &problem.pools[pool].domains[pick.domain];
-        let instead_of = Some((from, pick));
         // A free class ends the search, so the others do not matter.
-        if let Some(class) = self.matching.first_free(user, pool, pick.domain) {
-            return self.reach(user, pick.domain, class, instead_of);
+        if let Some(class) = self.matching.first_free(user, pool, domain) {
+            return self.reach(user, domain, class, Some(left));
         }
-        domain.classes.iter().find_map(|class| self.reach(user, pick.domain, *class, instead_of))
+        let mut classes = problem.pools[pool].domains[domain].classes.iter();
+        classes.find_map(|class| self.reach(user, domain, *class, Some(left)))
     }
 
     /// Reaches the classes in all open domains of a demand.
-    fn expand(&mut self, demand: usize, left: Option<(usize, FlowUnit)>) -> Option<usize> {
+    fn expand(&mut self, demand: usize, left: Option<FlowUnit>) -> Option<usize> {
         if !self.expanded.insert(demand) {
             return None;
         }
@@ -145,14 +141,13 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         demand: usize,
         domain: usize,
         class: usize,
-        left: Option<(usize, FlowUnit)>,
+        instead_of: Option<FlowUnit>,
     ) -> Option<usize> {
         if self.reached.contains_key(&class) || !self.may_use(demand, class) {
             return None;
         }
-        let (from, instead_of) = left.unzip();
-        self.reached
-            .insert(class, PathStep { demand, pick: FlowUnit { domain, class }, instead_of, from });
+        let pick = FlowUnit { domain, class };
+        self.reached.insert(class, PathStep { demand, pick, instead_of });
         self.queue.push_back(class);
         (self.matching.free[class] > 0).then_some(class)
     }
@@ -163,7 +158,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         let mut next = Some(class);
         while let Some(step) = next.and_then(|class| self.reached.get(&class)) {
             steps.push(*step);
-            next = step.from;
+            next = step.instead_of.map(|left| left.class);
         }
         steps
     }
