@@ -3,11 +3,11 @@
 //! A site has thousands of hosts with hundreds of values each, so this reading keeps nothing else. A
 //! value of an unexpected type counts as absent: the other fields of the host still count.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use yaml_serde::{Mapping, Value};
 
 use super::hardware::Hardware;
 use super::mac::MacAddress;
@@ -64,30 +64,21 @@ fn is_serial(text: &str) -> bool {
 
 impl<'de> Deserialize<'de> for HardwareIdentity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let hardware = IdentifyingValue::deserialize(deserializer)?;
-        let nics = hardware.fields.get("nics").into_iter().flat_map(|nics| &nics.items);
-        let vendor = hardware.fields.get("systemVendor");
-        let serial = vendor.and_then(|vendor| vendor.text_of("serialNumber"));
-        Ok(Self::new(nics.filter_map(|nic| nic.text_of("mac")), serial))
+        let IdentifyingValue(hardware) = IdentifyingValue::deserialize(deserializer)?;
+        let nics = hardware.get("nics").and_then(Value::as_sequence).into_iter().flatten();
+        let macs = nics.filter_map(|nic| nic.get("mac")?.as_str());
+        let vendor = hardware.get("systemVendor");
+        let serial = vendor.and_then(|vendor| vendor.get("serialNumber")?.as_str());
+        Ok(Self::new(macs, serial))
     }
 }
 
 /// The names of the fields above.
 const FIELDS: [&str; 4] = ["nics", "mac", "systemVendor", "serialNumber"];
 
-/// A value as far as it may identify a machine: a text, a list or a mapping with some of [`FIELDS`].
-#[derive(Default)]
-struct IdentifyingValue {
-    text: Option<String>,
-    items: Vec<IdentifyingValue>,
-    fields: BTreeMap<&'static str, IdentifyingValue>,
-}
-
-impl IdentifyingValue {
-    fn text_of(&self, field: &str) -> Option<&str> {
-        self.fields.get(field)?.text.as_deref()
-    }
-}
+/// A value as far as it may identify a machine: a text, a list or a mapping with some of [`FIELDS`];
+/// null otherwise.
+struct IdentifyingValue(Value);
 
 impl<'de> Deserialize<'de> for IdentifyingValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -105,51 +96,49 @@ impl<'de> Visitor<'de> for IdentifyingValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IdentifyingValue, A::Error> {
-        let mut value = IdentifyingValue::default();
+        let mut value = Mapping::new();
         // Keys may be of any type.
-        while let Some(key) = map.next_key::<IdentifyingValue>()? {
-            match FIELDS.into_iter().find(|field| key.text.as_deref() == Some(field)) {
-                Some(field) => {
-                    value.fields.insert(field, map.next_value()?);
-                }
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+        while let Some(IdentifyingValue(key)) = map.next_key()? {
+            if FIELDS.into_iter().any(|field| key == field) {
+                let IdentifyingValue(field) = map.next_value()?;
+                value.insert(key, field);
+            } else {
+                map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(value)
+        Ok(IdentifyingValue(value.into()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<IdentifyingValue, A::Error> {
-        let mut value = IdentifyingValue::default();
-        while let Some(item) = list.next_element()? {
-            value.items.push(item);
+        let mut items = Vec::new();
+        while let Some(IdentifyingValue(item)) = list.next_element()? {
+            items.push(item);
         }
-        Ok(value)
+        Ok(IdentifyingValue(items.into()))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue { text: Some(text.to_owned()), ..IdentifyingValue::default() })
+        Ok(IdentifyingValue(text.into()))
     }
 
     fn visit_unit<E: Error>(self) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue::default())
+        Ok(IdentifyingValue(Value::Null))
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue::default())
+        self.visit_unit()
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue::default())
+        self.visit_unit()
     }
 
     fn visit_u64<E: Error>(self, _: u64) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue::default())
+        self.visit_unit()
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue::default())
+        self.visit_unit()
     }
 }
 
