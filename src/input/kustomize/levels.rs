@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{BuildRoot, Builds, FileReach, KustomizationNode, children, join, walk};
 use crate::base::finding::Place;
+use crate::base::grouping::grouped;
 use crate::input::load::Files;
 
 /// An entry of a kustomization that lists another directory.
@@ -102,12 +103,9 @@ impl Builds {
         if pending.is_empty() {
             return false;
         }
-        let mut listed_by: HashMap<&Utf8Path, Vec<&Utf8Path>> = HashMap::new();
-        for (directory, node) in nodes() {
-            for listed in node.listed() {
-                listed_by.entry(listed).or_default().push(directory);
-            }
-        }
+        let entries =
+            nodes().flat_map(|(directory, node)| node.listed().map(move |it| (&**it, directory)));
+        let listed_by = grouped(entries);
         let changes = |node: &KustomizationNode| {
             node.kustomization.changes_objects()
                 || node.namespace().is_some()

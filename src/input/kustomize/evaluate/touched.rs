@@ -1,12 +1,13 @@
 //! The files that builds reach and change.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use camino::Utf8PathBuf;
 use yaml_serde::Value;
 
 use super::EvaluatedFiles;
 use crate::base::api::kustomization::{Kustomization, has};
+use crate::base::grouping::grouped;
 use crate::base::text::non_empty;
 use crate::input::kustomize::{Builds, KustomizationNode, join};
 
@@ -53,14 +54,10 @@ impl Builds {
     /// Returns the files that a kustomization changes by more than a namespace, those with requests
     /// that get several namespaces, and those with hosts that builds drop.
     pub(super) fn touched(&self, wanted: &EvaluatedFiles<'_>) -> HashSet<&Utf8PathBuf> {
-        let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
-        for (directory, node) in &self.nodes {
-            for listed in node.listed() {
-                listing.entry(listed).or_default().push(directory);
-            }
-        }
-        // A component changes the kustomizations that list it. A path outside the repo may be a
-        // remote component.
+        let entries = self.nodes.iter();
+        let entries =
+            entries.flat_map(|(directory, node)| node.listed().map(move |it| (it, directory)));
+        let listing = grouped(entries);
         let changes = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
             let is_foreign = |path: &String| {
                 join(directory, path).is_none_or(|path| {
