@@ -4,8 +4,9 @@ use super::assignments::Assignments;
 use super::eligibility::{self, Needs, Refusal, RequiredSystem};
 use super::violations::{EXTERNALLY_PROVISIONED, Violation, in_use_as};
 use crate::base::api::host::DETACHED_STATE;
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, DocumentField, Finding};
 use crate::site::Site;
+use crate::site::request::cluster::NodeSet;
 
 impl Assignments<'_> {
     /// Reports hosts that are retained in spite of a violation. `maintenance` reports those that are
@@ -48,18 +49,27 @@ impl Assignments<'_> {
             };
             let unusable = eligibility::unusable(host, RequiredSystem::NoSystem);
             let labels = host.origin.at(["metadata", "labels"]);
+            let request = site.valid_cluster(cluster);
+            let set = request.and_then(|request| request.node_set(part));
+            let asked = |field: fn(&NodeSet) -> &DocumentField| match set {
+                Some(set) => Some(field(set).place()),
+                None => request.map(|request| request.origin.name()),
+            };
             let (code, place, asked_for) = match violation {
-                Violation::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
-                Violation::OtherDomain => (Code::Flawed, labels, Some("")),
-                Violation::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
+                Violation::SharesDomain => {
+                    (Code::Flawed, labels, asked(|set| set.topology_at.first().unwrap_or(&set.at)))
+                }
+                Violation::OtherDomain => (Code::Flawed, labels, asked(|set| &set.at)),
+                Violation::NotSelected => (Code::Flawed, labels, asked(|set| &set.selector_at)),
                 Violation::Insufficient | Violation::ReservedForOthers => {
-                    (Code::Flawed, host.origin.name(), Some(""))
+                    (Code::Flawed, host.origin.name(), asked(|set| &set.at))
                 }
                 Violation::NotInstalled => {
                     (Code::Failing, host.live_place(["status", "provisioning", "state"]), None)
                 }
                 Violation::Consumed => {
-                    (Code::NamedHostRefused, host.live_place(["spec", "consumerRef"]), Some(""))
+                    let place = host.live_place(["spec", "consumerRef"]);
+                    (Code::NamedHostRefused, place, asked(|set| &set.at))
                 }
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
                 Violation::Unclaimable => {
@@ -91,8 +101,6 @@ impl Assignments<'_> {
                     (Code::Failing, host.live_place(["metadata", "deletionTimestamp"]), None)
                 }
             };
-            let request = site.valid_cluster(cluster);
-            let set = request.and_then(|request| request.node_set(part));
             let missing_key = match (violation, request, set) {
                 (Violation::NotSelected, Some(request), Some(set)) => {
                     let keys = Needs::new(request, part, set).limiting_keys();
@@ -110,23 +118,13 @@ impl Assignments<'_> {
                 (None, _) => violation.words().to_owned(),
             };
             let message = format!("host {} ({part} of {cluster}) {words}", host.key);
-            let mut finding = Finding::new(code, message).at(place);
-            if let (Some(field), Some(request)) = (asked_for, request) {
-                let place = match (set, field) {
-                    (Some(set), "topologyKey") if !set.topology_at.is_empty() => {
-                        set.topology_at[0].place()
-                    }
-                    (Some(set), "labelSelector") => set.selector_at.place(),
-                    (Some(set), _) => set.at.place(),
-                    (None, _) => request.origin.name(),
-                };
-                let asks = if part.node.is_some() {
-                    "what is asked of it"
-                } else {
-                    "what the node set asks for"
-                };
-                finding = finding.see(place, asks);
-            }
+            let asks = if part.node.is_some() {
+                "what is asked of it"
+            } else {
+                "what the node set asks for"
+            };
+            let asked_for = asked_for.map(|place| (place, asks));
+            let finding = Finding::new(code, message).at(place).see_each(asked_for);
             Some(finding.help(help).for_cluster(cluster))
         };
         self.violations.iter().filter_map(describe).collect()
