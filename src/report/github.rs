@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::results::{CiResults, LocatedFinding};
+use super::problem::ProblemPlace;
+use super::results::{CiResult, CiResults};
 use super::{ReportDocument, one_line};
-use crate::base::finding::{Position, Severity};
+use crate::base::finding::Severity;
 use crate::base::text::counted;
 
 /// Maximum number of annotations of one severity that GitHub keeps per step.
@@ -17,16 +18,16 @@ pub fn github(CiResults(results): &CiResults) -> ReportDocument {
     let mut left_out = Vec::new();
     for severity in [Severity::Error, Severity::Warning] {
         let command = severity.word();
-        let same_severity: Vec<&LocatedFinding> =
-            results.iter().filter(|result| result.severity == severity).collect();
+        let same_severity: Vec<&CiResult> =
+            results.iter().filter(|result| result.problem.severity == severity).collect();
         for result in same_severity.iter().take(ANNOTATIONS_KEPT) {
-            let Position { file, line, column, .. } = &result.place;
-            let mut properties = format!("file={}", property(file.as_str()));
+            let ProblemPlace { file, line, column, .. } = &result.place;
+            let mut properties = format!("file={}", property(file));
             for (name, number) in [("line", line), ("col", column)] {
                 // Writing to a String cannot fail.
                 let _ = number.map(|number| write!(properties, ",{name}={number}"));
             }
-            let _ = write!(properties, ",title={}", property(result.code.id()));
+            let _ = write!(properties, ",title={}", result.problem.code);
             let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
         }
         if same_severity.len() > ANNOTATIONS_KEPT {
@@ -45,17 +46,17 @@ pub fn github(CiResults(results): &CiResults) -> ReportDocument {
 }
 
 /// Returns the lines of an annotation.
-fn text(result: &LocatedFinding) -> String {
-    let mut lines = vec![result.message.clone()];
-    for (Position { file, line, .. }, what) in &result.story {
+fn text(CiResult { problem, more_places, .. }: &CiResult) -> String {
+    let mut lines = vec![problem.message.clone()];
+    for ProblemPlace { file, line, what, .. } in &problem.places {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
         let what = what.as_ref().map_or(String::new(), |what| format!(" ({what})"));
         lines.push(one_line(&format!("  {file}{line}{what}")));
     }
-    if result.more_places > 0 {
-        lines.push(format!("  and {}", counted(result.more_places, "more place")));
+    if *more_places > 0 {
+        lines.push(format!("  and {}", counted(*more_places, "more place")));
     }
-    lines.extend(result.help.iter().cloned());
+    lines.extend(problem.help.clone());
     lines.join("\n")
 }
 

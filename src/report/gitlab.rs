@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::ReportDocument;
-use super::results::{CiResults, LocatedFinding};
+use super::problem::Problem;
+use super::results::{CiResult, CiResults};
 use crate::base::finding::{Code, Severity};
 
 /// Maximum length of a description in characters, because GitLab shows it in a table cell.
@@ -18,30 +19,31 @@ pub fn gitlab(CiResults(results): &CiResults) -> serde_json::Result<ReportDocume
     ReportDocument::json(&Value::from_iter(results.iter().map(issue)))
 }
 
-fn issue(result: &LocatedFinding) -> Value {
+fn issue(CiResult { problem, place, fingerprint, .. }: &CiResult) -> Value {
     json!({
-        "description": description(result),
-        "check_name": result.code.id(),
-        "fingerprint": result.fingerprint,
-        "severity": severity(result),
-        "location": {"path": result.place.file, "lines": {"begin": result.place.line.unwrap_or(1)}},
+        "description": description(problem),
+        "check_name": problem.code,
+        "fingerprint": fingerprint,
+        "severity": severity(problem),
+        "location": {"path": place.file, "lines": {"begin": place.line.unwrap_or(1)}},
     })
 }
 
-fn description(result: &LocatedFinding) -> String {
-    let help: Vec<&str> = result.help.iter().map(|line| line.trim()).collect();
+fn description(problem: &Problem) -> String {
+    let help: Vec<&str> =
+        problem.help.iter().flat_map(|help| help.lines()).map(str::trim).collect();
     let colon = if help.is_empty() { "" } else { ": " };
-    let description = format!("{}{colon}{}", result.message, help.join(" "));
+    let description = format!("{}{colon}{}", problem.message, help.join(" "));
     if description.chars().count() <= DESCRIPTION_SHOWN {
         return description;
     }
     description.chars().take(DESCRIPTION_SHOWN - 1).chain(['…']).collect()
 }
 
-fn severity(result: &LocatedFinding) -> &'static str {
-    match (result.severity, result.code) {
-        (Severity::Error, Code::Stale) => "major",
-        (Severity::Error, _) => "critical",
-        (Severity::Warning, _) => "minor",
+fn severity(problem: &Problem) -> &'static str {
+    match problem.severity {
+        Severity::Error if problem.code == Code::Stale.id() => "major",
+        Severity::Error => "critical",
+        Severity::Warning => "minor",
     }
 }

@@ -62,7 +62,7 @@ pub struct Problem {
 }
 
 /// Position in the input.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProblemPlace {
     /// Path relative to the repo's root.
@@ -86,10 +86,11 @@ impl Problem {
         files: &Files,
     ) -> Vec<Self> {
         let mut texts = Texts::new(files);
-        findings.into_iter().map(|finding| Self::new(finding, &mut texts)).collect()
+        findings.into_iter().map(|finding| Self::new(finding, &mut texts, usize::MAX)).collect()
     }
 
-    fn new(finding: &Finding, texts: &mut Texts<'_>) -> Self {
+    /// Converts a finding, with its first positions.
+    pub(super) fn new(finding: &Finding, texts: &mut Texts<'_>, most_places: usize) -> Self {
         let mut place = |(place, what): &(_, Option<String>)| {
             let position = texts.position(place);
             ProblemPlace {
@@ -107,7 +108,7 @@ impl Problem {
             title: finding.code.title(),
             message: finding.message.clone(),
             help: finding.help.clone(),
-            places: finding.places.iter().map(&mut place).collect(),
+            places: finding.places.iter().take(most_places).map(&mut place).collect(),
             clusters: finding.clusters.clone(),
         }
     }

@@ -1,32 +1,26 @@
 //! Results: findings and stale files, prepared for machine formats.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
-use super::one_line;
-use crate::base::finding::{Code, Finding, Position, Severity};
+use super::problem::{Problem, ProblemPlace};
+use crate::base::finding::{Code, Finding};
 use crate::input::load::{Files, Texts};
 use crate::input::settings;
 
 /// Maximum number of related positions of a result.
 const PLACES_SHOWN: usize = 10;
 
-/// Finding with a single main position, as CI formats require.
+/// Problem with a single main position, as CI formats require. Files are relative to the git repo's
+/// root.
 #[derive(Debug)]
-pub(super) struct LocatedFinding {
-    pub(super) code: Code,
-    pub(super) severity: Severity,
-    /// Message on one line.
-    pub(super) message: String,
-    /// Lines of the help.
-    pub(super) help: Vec<String>,
-    /// Position relative to the git repo's root.
-    pub(super) place: Position,
-    /// Related positions, with their remarks.
-    pub(super) story: Vec<(Position, Option<String>)>,
+pub(super) struct CiResult {
+    /// The problem, with the related positions only.
+    pub(super) problem: Problem,
+    /// Main position.
+    pub(super) place: ProblemPlace,
     /// Number of omitted positions.
     pub(super) more_places: usize,
     /// Identity of the result. It is stable when lines are added above.
@@ -35,7 +29,7 @@ pub(super) struct LocatedFinding {
 
 /// Findings and stale files, errors first.
 #[derive(Debug)]
-pub struct CiResults(pub(super) Vec<LocatedFinding>);
+pub struct CiResults(pub(super) Vec<CiResult>);
 
 impl CiResults {
     /// Prepares findings and [`stale`](super::stale()) files.
@@ -58,46 +52,24 @@ fn locate(
     texts: &mut Texts<'_>,
     below: &Utf8Path,
     known: &mut HashMap<String, usize>,
-) -> LocatedFinding {
-    let mut spot = |place| {
-        let position = texts.position(place);
-        Position { file: path(below, &position.file), ..position }
-    };
-    let mut places = finding.places.iter();
-    // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
-    let whole_repo = || Position {
-        file: path(below, Utf8Path::new(settings::FILE)),
-        line: None,
-        column: None,
-        end_column: None,
-    };
-    let place = places.next().map_or_else(whole_repo, |(place, _)| spot(place));
-    let story = places
-        .by_ref()
-        .take(PLACES_SHOWN)
-        .map(|(place, what)| (spot(place), what.as_deref().map(one_line)))
-        .collect();
-    let message = one_line(&finding.message);
+) -> CiResult {
+    let mut problem = Problem::new(finding, texts, 1 + PLACES_SHOWN);
+    if problem.places.is_empty() {
+        // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
+        let file = settings::FILE.to_owned();
+        problem.places.push(ProblemPlace { file, ..ProblemPlace::default() });
+    }
+    for place in &mut problem.places {
+        place.file = below.join(&place.file).into_string();
+    }
+    let place = problem.places.remove(0);
 
-    let identity =
-        [finding.code.id(), place.file.as_str(), &without_positions(&message)].join("\0");
+    let identity = [problem.code, &place.file, &without_positions(&problem.message)].join("\0");
     let ordinal = known.entry(identity.clone()).or_default();
     *ordinal += 1;
     let fingerprint = format!("{:.32x}", Sha256::digest(format!("{identity}\0{ordinal}")));
-    LocatedFinding {
-        code: finding.code,
-        severity: finding.severity,
-        message,
-        help: finding.help.iter().flat_map(|help| help.lines()).map(one_line).collect(),
-        place,
-        story,
-        more_places: places.len(),
-        fingerprint,
-    }
-}
-
-fn path(below: &Utf8Path, file: &Utf8Path) -> Arc<Utf8Path> {
-    Arc::from(below.join(file))
+    let more_places = finding.places.len().saturating_sub(1 + PLACES_SHOWN);
+    CiResult { problem, place, more_places, fingerprint }
 }
 
 /// Removes line and column numbers, which parsers add, from a message.

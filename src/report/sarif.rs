@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::ReportDocument;
-use super::results::{CiResults, LocatedFinding};
-use crate::base::finding::{Code, Position};
+use super::problem::ProblemPlace;
+use super::results::{CiResult, CiResults};
+use crate::base::finding::Code;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -35,37 +36,37 @@ pub fn sarif(CiResults(results): &CiResults) -> serde_json::Result<ReportDocumen
     ReportDocument::json(&log)
 }
 
-fn result(result: &LocatedFinding) -> Value {
-    let lines = [&result.message].into_iter().chain(&result.help);
-    let text: Vec<String> = lines.map(|line| without_links(line)).collect();
-    let story = result.story.iter().map(|(spot, what)| {
-        let mut location = location(spot);
-        if let Some(what) = what {
+fn result(CiResult { problem, place, fingerprint, .. }: &CiResult) -> Value {
+    let text: Vec<&str> =
+        [&problem.message].into_iter().chain(&problem.help).map(String::as_str).collect();
+    let related = problem.places.iter().map(|place| {
+        let mut location = location(place);
+        if let Some(what) = &place.what {
             location["message"] = json!({"text": without_links(what)});
         }
         location
     });
     json!({
-        "ruleId": result.code.id(),
-        "level": result.severity.word(),
-        "message": {"text": text.join("\n")},
-        "locations": [location(&result.place)],
-        "relatedLocations": Value::from_iter(story),
-        "partialFingerprints": {"sipgen/v1": result.fingerprint},
+        "ruleId": problem.code,
+        "level": problem.severity.word(),
+        "message": {"text": without_links(&text.join("\n"))},
+        "locations": [location(place)],
+        "relatedLocations": Value::from_iter(related),
+        "partialFingerprints": {"sipgen/v1": fingerprint},
     })
 }
 
-fn location(spot: &Position) -> Value {
+fn location(place: &ProblemPlace) -> Value {
     // Code scanning tracks a result across commits by its line, so a line is always given.
-    let mut region = json!({"startLine": spot.line.unwrap_or(1)});
-    if let Some(column) = spot.column {
+    let mut region = json!({"startLine": place.line.unwrap_or(1)});
+    if let Some(column) = place.column {
         region["startColumn"] = column.into();
     }
-    if let (Some(line), Some(end)) = (spot.line, spot.end_column) {
+    if let (Some(line), Some(end)) = (place.end_line, place.end_column) {
         region["endLine"] = line.into();
         region["endColumn"] = end.into();
     }
-    json!({"physicalLocation": {"artifactLocation": {"uri": uri(spot.file.as_str())}, "region": region}})
+    json!({"physicalLocation": {"artifactLocation": {"uri": uri(&place.file)}, "region": region}})
 }
 
 /// Encodes a path as a URI reference relative to the repo's root (RFC 3986).
