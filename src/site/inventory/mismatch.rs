@@ -16,13 +16,13 @@ use crate::site::inventory::Host;
 const VALUES_SHOWN: usize = 8;
 
 /// The requirements of a labelSelector that exclude all hosts, at least one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Mismatch {
     unmet: Vec<UnmetLabel>,
 }
 
 /// A requirement that no host meets, or all of them together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct UnmetLabel {
     /// Route from the labelSelector to the requirement.
     route: Vec<RouteStep>,
