@@ -86,8 +86,7 @@ impl Agents {
 
     /// Returns whether an agent applies a file to the site without a build.
     pub(crate) fn apply_plainly(&self, builds: &Builds, file: &Utf8Path) -> bool {
-        let mut in_site = self.applied.iter().filter(|applied| applied.is_of_site());
-        in_site.any(|applied| applied.applies_plainly(builds, file))
+        self.applied.iter().any(|it| it.is_of_site() && it.applies_plainly(builds, file))
     }
 
     /// Returns what the objects reach, in their order. `documents` are all documents of hosts.
@@ -191,7 +190,7 @@ impl Agents {
         findings.extend(directories.into_iter().filter_map(|(directory, objects)| {
             let (_, kind) = objects.first()?;
             let message = format!(
-                "what the {kind} in {} makes an agent apply is unknown: it cannot be read, or has templates, patches or values of other objects",
+                "what the {kind} in {} makes an agent apply is unknown: it cannot be read, or has templates or patches",
                 shown(&directory.unwrap_or_default())
             );
             let finding = Finding::new(Code::DirectoryUnread, message);

@@ -110,9 +110,11 @@ pub(super) fn directories(
                 || kustomization.parent().is_some_and(|directory| {
                     repo.builds.made_of(&object.directory).contains(directory)
                 });
-            let mut in_site = applied.iter().filter(|applied| applied.is_of_site());
-            let mut is_read =
-                || in_site.any(|it| it.applies_plainly(repo.builds, object.place.file()));
+            let file = object.place.file();
+            let is_read = || {
+                let mut all = applied.iter();
+                all.any(|it| it.is_of_site() && it.applies_plainly(repo.builds, file))
+            };
             if object.is_of_site() && !is_root && !is_read() {
                 applied[index].exclusion = Some(Exclusion::Omitted(kustomization.clone()));
             }
