@@ -8,58 +8,38 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
+use super::DrainVerdict;
 use super::state::{HostMove, MoveState, OccupiedSite};
 use crate::plan::ask::PlannedSite;
 
 /// Maximum number of pairs of a host that leaves and a host that joins.
 const MAX_TRIED: usize = 5_000_000;
 
-/// The result of a search for chains.
-pub(super) enum ChainResult {
-    /// Moves in their order.
-    Moves(Vec<HostMove>),
-    /// No chain was found for some host.
-    Nothing,
-    /// The search ended at its limit.
-    Undecided,
-}
-
-/// Replaces the leaving hosts one by one, by hosts that the planner accepts if all may move.
+/// Replaces the leaving hosts one by one, by hosts that the planner accepts if all may move. Returns
+/// the moves in their order.
 pub(super) fn chains(
     site: &OccupiedSite<'_>,
     planned: &PlannedSite<'_>,
     drained: &BTreeSet<usize>,
     leaving: &BTreeMap<usize, usize>,
-) -> ChainResult {
-    let mut owner: BTreeMap<usize, usize> = BTreeMap::new();
-    for (index, set) in site.node_sets.iter().enumerate() {
-        owner.extend(set.hosts.iter().map(|host| (*host, index)));
-    }
+) -> Result<Vec<HostMove>, DrainVerdict> {
     let mut search = ChainSearch {
         site,
         accepted: site.node_sets.iter().map(|_| OnceCell::new()).collect(),
         planned,
         drained,
-        owner,
         state: MoveState::new(site),
         tried: 0,
     };
     let mut moves = Vec::new();
     for (host, set) in leaving {
         let Some(chain) = search.shortest(*set, *host) else {
-            return if search.tried > MAX_TRIED {
-                ChainResult::Undecided
-            } else {
-                ChainResult::Nothing
-            };
+            let is_undecided = search.tried > MAX_TRIED;
+            return Err(if is_undecided { DrainVerdict::Undecided } else { DrainVerdict::NoOrder });
         };
-        for step in chain {
-            search.owner.remove(&step.from);
-            search.owner.insert(step.to, step.set);
-            moves.push(step);
-        }
+        moves.extend(chain);
     }
-    ChainResult::Moves(moves)
+    Ok(moves)
 }
 
 struct ChainSearch<'s, 'r, 'p> {
@@ -68,8 +48,6 @@ struct ChainSearch<'s, 'r, 'p> {
     /// The hosts that each node set may have.
     accepted: Vec<OnceCell<Rc<[usize]>>>,
     drained: &'s BTreeSet<usize>,
-    /// The node set of each assigned host.
-    owner: BTreeMap<usize, usize>,
     state: MoveState<'r>,
     tried: usize,
 }
@@ -84,8 +62,8 @@ impl ChainSearch<'_, '_, '_> {
             let accepted = || self.planned.accepted_hosts(&self.site.node_sets[set]).into();
             let accepted = Rc::clone(self.accepted[set].get_or_init(accepted));
             for to in accepted.iter().copied() {
-                let owner = self.owner.get(&to);
-                if self.drained.contains(&to) || owner == Some(&set) {
+                let owner = self.state.owner(to);
+                if self.drained.contains(&to) || owner == Some(set) {
                     continue;
                 }
                 self.tried += 1;
@@ -93,7 +71,7 @@ impl ChainSearch<'_, '_, '_> {
                     return None;
                 }
                 let step = HostMove { set, from, to };
-                if !self.state.allows(step, owner.copied()) {
+                if !self.state.allows(step) {
                     continue;
                 }
                 match owner {
@@ -104,11 +82,11 @@ impl ChainSearch<'_, '_, '_> {
                         }
                     }
                     Some(other)
-                        if !self.site.node_sets[*other].node_set.is_named()
+                        if !self.site.node_sets[other].node_set.is_named()
                             && !needed_by.contains_key(&to) =>
                     {
                         needed_by.insert(to, step);
-                        queue.push_back((*other, to));
+                        queue.push_back((other, to));
                     }
                     _ => {}
                 }

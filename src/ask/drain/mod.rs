@@ -30,7 +30,7 @@ use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
 
-use chains::{ChainResult, chains};
+use chains::chains;
 use sequence::{StepLimits, fewest_steps, sequence, steps};
 use state::{HostMove, OccupiedSite};
 
@@ -179,7 +179,8 @@ pub fn drain(
     let limits = StepLimits { at_once: at_once.max(1), waiting: &places.waiting };
     let hypothesis =
         PlanHypothesis { gone: places.emptied(), is_drain: true, ..PlanHypothesis::default() };
-    let answer = DrainAnswer::new(&occupied, &planned, &hypothesis, &places.leaving, limits);
+    let answer = DrainAnswer::new(&occupied, &planned, &hypothesis, &places.leaving);
+    let steps = steps(&occupied, &answer.moves, limits);
     let verdict = match answer.verdict {
         DrainVerdict::Planned if !places.bound.is_empty() => DrainVerdict::Impossible,
         verdict => verdict,
@@ -197,10 +198,11 @@ pub fn drain(
         version: VERSION,
         at_once: limits.at_once,
         verdict,
-        moves: answer.steps.iter().map(Vec::len).sum(),
+        moves: steps.iter().map(Vec::len).sum(),
         has_fewest_moves: answer.has_fewest_moves,
-        has_fewest_steps: answer.has_fewest_steps,
-        steps: described(&occupied, &drained, &answer.steps),
+        has_fewest_steps: answer.has_fewest_moves
+            && steps.len() <= fewest_steps(&occupied, &places.leaving, limits),
+        steps: described(&occupied, &drained, &steps),
         waiting: places
             .waiting
             .iter()
@@ -272,12 +274,11 @@ impl DrainedHosts {
     }
 }
 
-/// Moves in steps, or why there are none.
+/// Moves in their order, or why there are none.
 struct DrainAnswer {
     verdict: DrainVerdict,
-    steps: Vec<Vec<HostMove>>,
+    moves: Vec<HostMove>,
     has_fewest_moves: bool,
-    has_fewest_steps: bool,
     lacking: Vec<NodeSetLack>,
 }
 
@@ -289,22 +290,22 @@ impl DrainAnswer {
         planned: &PlannedSite<'_>,
         hypothesis: &PlanHypothesis<'_>,
         leaving: &BTreeMap<usize, usize>,
-        limits: StepLimits<'_>,
     ) -> Self {
-        let with_moves = |moves: &[HostMove], has_fewest_moves: bool| {
-            let steps = steps(site, moves, limits);
-            let fewest = fewest_steps(site, leaving, limits);
-            Self {
-                verdict: DrainVerdict::Planned,
-                has_fewest_moves,
-                has_fewest_steps: has_fewest_moves && steps.len() <= fewest,
-                steps,
-                lacking: Vec::new(),
-            }
+        let with_moves = |moves: Vec<HostMove>, has_fewest_moves: bool| Self {
+            verdict: DrainVerdict::Planned,
+            moves,
+            has_fewest_moves,
+            lacking: Vec::new(),
+        };
+        let without_moves = |verdict: DrainVerdict, lacking: Vec<NodeSetLack>| Self {
+            verdict,
+            moves: Vec::new(),
+            has_fewest_moves: false,
+            lacking,
         };
         let lacking = match planned.replacements(hypothesis) {
             Ok(chosen) => match sequence(site, leaving, &chosen) {
-                Some(moves) => return with_moves(&moves, true),
+                Some(moves) => return with_moves(moves, true),
                 None => Vec::new(),
             },
             Err(lacking) => lacking,
@@ -313,26 +314,15 @@ impl DrainAnswer {
         let moving = planned.with_moves(&hosts);
         let shortfall = moving.lacking(hypothesis);
         if is_proven(&shortfall) {
-            return Self::without_moves(DrainVerdict::Impossible, shortfall);
+            return without_moves(DrainVerdict::Impossible, shortfall);
         }
         match chains(site, &moving, &hypothesis.gone, leaving) {
-            ChainResult::Moves(moves) => {
+            Ok(moves) => {
                 // Without a move of another host, some node set would lack hosts.
                 let others = moves.len() - leaving.len();
-                with_moves(&moves, others == 0 || others == 1 && is_proven(&lacking))
+                with_moves(moves, others == 0 || others == 1 && is_proven(&lacking))
             }
-            ChainResult::Nothing => Self::without_moves(DrainVerdict::NoOrder, lacking),
-            ChainResult::Undecided => Self::without_moves(DrainVerdict::Undecided, lacking),
-        }
-    }
-
-    fn without_moves(verdict: DrainVerdict, lacking: Vec<NodeSetLack>) -> Self {
-        Self {
-            verdict,
-            steps: Vec::new(),
-            has_fewest_moves: false,
-            has_fewest_steps: false,
-            lacking,
+            Err(verdict) => without_moves(verdict, lacking),
         }
     }
 }

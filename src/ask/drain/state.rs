@@ -37,7 +37,8 @@ pub(super) struct HostMove {
 pub(super) struct MoveState<'r> {
     site: &'r OccupiedSite<'r>,
     hosts: Vec<BTreeSet<usize>>,
-    assigned: BTreeSet<usize>,
+    /// The node set of each assigned host; `None` for hosts of frozen clusters.
+    assigned: BTreeMap<usize, Option<usize>>,
     /// Number of hosts that count for each quota.
     used: Vec<usize>,
 }
@@ -78,10 +79,15 @@ impl<'a> OccupiedSite<'a> {
 
 impl<'r> MoveState<'r> {
     pub(super) fn new(site: &'r OccupiedSite<'r>) -> Self {
+        let mut assigned: BTreeMap<usize, Option<usize>> =
+            site.owners.keys().map(|host| (*host, None)).collect();
+        for (index, set) in site.node_sets.iter().enumerate() {
+            assigned.extend(set.hosts.iter().map(|host| (*host, Some(index))));
+        }
         Self {
             site,
             hosts: site.node_sets.iter().map(|set| set.hosts.clone()).collect(),
-            assigned: site.owners.keys().copied().collect(),
+            assigned,
             used: site.quotas.iter().map(QuotaUse::used).collect(),
         }
     }
@@ -91,7 +97,7 @@ impl<'r> MoveState<'r> {
     pub(super) fn make(&mut self, step: HostMove) -> bool {
         let is_possible = self.hosts[step.set].contains(&step.from)
             && !self.is_assigned(step.to)
-            && self.allows(step, None);
+            && self.allows(step);
         if is_possible {
             self.apply(step);
         }
@@ -110,13 +116,18 @@ impl<'r> MoveState<'r> {
 
     /// Returns whether topology and quotas allow a move once another node set, if it has the new host,
     /// has left it.
-    pub(super) fn allows(&self, step: HostMove, owner: Option<usize>) -> bool {
-        self.is_apart(step) && self.is_even(step) && self.is_within_quotas(step, owner)
+    pub(super) fn allows(&self, step: HostMove) -> bool {
+        self.is_apart(step) && self.is_even(step) && self.is_within_quotas(step)
     }
 
     /// Returns whether a cluster has the host.
     pub(super) fn is_assigned(&self, host: usize) -> bool {
-        self.assigned.contains(&host)
+        self.assigned.contains_key(&host)
+    }
+
+    /// Returns the node set that has the host.
+    pub(super) fn owner(&self, host: usize) -> Option<usize> {
+        self.assigned.get(&host).copied().flatten()
     }
 
     /// Reverts a move.
@@ -133,7 +144,7 @@ impl<'r> MoveState<'r> {
         self.hosts[set].remove(&from);
         self.hosts[set].insert(to);
         self.assigned.remove(&from);
-        self.assigned.insert(to);
+        self.assigned.insert(to, Some(set));
         for (quota, used) in self.site.quotas.iter().zip(&mut self.used) {
             if self.site.is_subject(set, quota) {
                 *used = *used + self.site.share(to, quota) - self.site.share(from, quota);
@@ -161,9 +172,8 @@ impl<'r> MoveState<'r> {
         })
     }
 
-    fn is_within_quotas(&self, step: HostMove, owner: Option<usize>) -> bool {
-        let HostMove { set, from, to } = step;
-        let site = self.site;
+    fn is_within_quotas(&self, HostMove { set, from, to }: HostMove) -> bool {
+        let (site, owner) = (self.site, self.owner(to));
         site.quotas.iter().zip(&self.used).all(|(quota, used)| {
             let is_left = owner.is_some_and(|owner| site.is_subject(owner, quota));
             !site.is_subject(set, quota)
