@@ -6,6 +6,7 @@ use super::node_sets::{NodeSets, RequestedNodeSet};
 use super::{at_all, service_field};
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::text::abbreviated;
 use crate::base::text::suggest::alike;
 use crate::site::inventory::{Host, natural};
 use crate::site::request::{Cluster, ClusterService};
@@ -76,9 +77,8 @@ fn on_no_host(
                     data, or choose another network";
         ("has an address in the network", help.to_owned())
     } else {
-        let has_hidden = known.iter().any(|data| data.ids().count() > data.shown_ids().count());
         let shown = known.iter().flat_map(|data| data.shown_ids()).collect();
-        ("has the network", networks(interface, shown, has_hidden))
+        ("has the network", networks(interface, shown))
     };
     let (key, names) = (&cluster.key, names.join(" or "));
     let message = format!("no host available to {names} of `{key}` {what} `{interface}`");
@@ -87,22 +87,17 @@ fn on_no_host(
 }
 
 /// Suggests a network that hosts have, among those that may be shown.
-fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> String {
+fn networks(interface: &str, networks: BTreeSet<&str>) -> String {
     let mut networks: Vec<&str> = networks.into_iter().collect();
     networks.sort_by(|a, b| natural(a, b));
-    if networks.is_empty() && has_hidden {
-        return "set the id of a network in their network data, not shown here because it is encrypted or not a name"
+    if networks.is_empty() {
+        return "set the id of a network with an address in their network data, or add one"
             .to_owned();
     }
-    if networks.is_empty() {
-        return "add a network with an address to their network data, and set its id".to_owned();
-    }
-    let shown: Vec<String> =
-        networks.iter().take(NETWORKS_SHOWN).map(|id| format!("`{id}`")).collect();
-    let more = if networks.len() > NETWORKS_SHOWN { ", …" } else { "" };
     let meant = match alike(interface, networks.iter().copied()) {
         Some(id) => format!(": did you mean `{id}`?"),
         None => ": set one of these ids".to_owned(),
     };
-    format!("they have {}{more}{meant}", shown.join(", "))
+    let shown: Vec<String> = networks.iter().map(|id| format!("`{id}`")).collect();
+    format!("they have {}{meant}", abbreviated(&shown, NETWORKS_SHOWN))
 }
