@@ -13,6 +13,7 @@ use crate::ask::overview::spare::by_requirements;
 use crate::ask::overview::{ClusterOverview, HostOverview, Overview};
 use crate::base::api::names::{ClusterKey, HostKey, Part, Role};
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped;
 use crate::generate::{Error, GeneratedSite, Options, Stage, generate};
 use crate::input::load::Files;
 use crate::site::Site;
@@ -221,11 +222,7 @@ fn impacts(
 pub(crate) fn by_cluster<'o>(
     hosts: impl Iterator<Item = &'o HostOverview>,
 ) -> BTreeMap<&'o ClusterKey, Vec<&'o HostOverview>> {
-    let mut clusters: BTreeMap<&ClusterKey, Vec<&HostOverview>> = BTreeMap::new();
-    for (cluster, host) in hosts.filter_map(|host| Some((host.cluster()?, host))) {
-        clusters.entry(cluster).or_default().push(host);
-    }
-    clusters
+    grouped(hosts.filter_map(|host| Some((host.cluster()?, host))))
 }
 
 /// Returns the control plane of a cluster without its lost hosts; `None` if it loses none.

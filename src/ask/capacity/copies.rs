@@ -1,6 +1,6 @@
 //! Further clusters like those of a site.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::{ClusterCopies, ScarceNodeSet, scarce};
 use crate::base::api::names::{ClusterKey, ObjectName};
 use crate::base::api::reservation::Tenants;
+use crate::base::grouping::grouped_in_order;
 use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, is_proven, largest};
 use crate::site::Site;
 use crate::site::request::Cluster;
@@ -32,13 +33,9 @@ pub(super) fn copies(
     planned: &PlannedSite<'_>,
     clusters: &[&Cluster],
 ) -> Vec<ClusterCopies> {
-    let mut alike: HashMap<_, Vec<&Cluster>> = HashMap::new();
-    for cluster in clusters {
-        let request = planned.request(cluster);
-        alike.entry(request).or_default().push(cluster);
-    }
-    let alike: Vec<Vec<&Cluster>> = alike.into_values().collect();
-    let answers = alike.par_iter().flat_map_iter(|alike| {
+    let alike =
+        grouped_in_order(clusters.iter().map(|cluster| (planned.request(cluster), *cluster)));
+    let answers = alike.par_iter().flat_map_iter(|(_, alike)| {
         let one: Vec<(&Cluster, usize)> = alike.iter().take(1).map(|it| (*it, 1)).collect();
         let sets = sets(site, planned, &one);
         let hosts = hosts_of(&one);

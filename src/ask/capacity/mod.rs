@@ -22,6 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ask::overview::Overview;
+use crate::ask::overview::spare::PlacedNodeSet;
 use crate::ask::what_if::{Quorum, check_names};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::Finding;
@@ -31,7 +32,7 @@ use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
 use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
 use crate::site::hypothesis::{check_requests, similar_cluster, with_suggestion};
-use crate::site::request::{Cluster, NodeSet};
+use crate::site::request::Cluster;
 
 use copies::{copies, hosts_of, is_copyable, sets, wanted};
 use growths::growths;
@@ -353,15 +354,10 @@ pub fn capacity(
     if let Some((cluster, _)) = mix.iter().find(|(cluster, _)| !is_copyable(cluster)) {
         return Err(CapacityError::NotCopyable(cluster.key.clone()));
     }
-    let growing: Vec<(&Cluster, &Part, &NodeSet)> = site_clusters
-        .iter()
-        .flat_map(|cluster| {
-            let node_sets = cluster.node_sets.iter();
-            node_sets.map(move |(part, node_set)| (*cluster, part, &**node_set))
-        })
-        // A machine is one host.
-        .filter(|(.., node_set)| node_set.machine.is_none())
-        .collect();
+    // A machine is one host.
+    let growing = site_clusters.iter().flat_map(|cluster| cluster.parts());
+    let growing: Vec<PlacedNodeSet<'_>> =
+        growing.filter(|(.., node_set)| node_set.machine.is_none()).collect();
     let copyable: Vec<&Cluster> = site_clusters
         .iter()
         .copied()

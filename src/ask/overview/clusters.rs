@@ -9,6 +9,7 @@ use crate::base::api::address::bracketed;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::api::topology_spread::shared_key;
 use crate::base::finding::Finding;
+use crate::base::grouping::{grouped, occurrences};
 use crate::plan::machines::{MachineRequirements, in_order};
 use crate::plan::{Plan, Shortage};
 use crate::site::Site;
@@ -143,13 +144,11 @@ pub(super) fn overviews(
             parts.entry(&assigned.part).or_default().push(host);
         }
     }
-    let mut errors: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
-    for finding in findings.iter().filter(|finding| finding.is_error()) {
-        finding
-            .clusters
-            .iter()
-            .for_each(|key| errors.entry(key).or_default().push(finding.message.clone()));
-    }
+    let errors = findings.iter().filter(|finding| finding.is_error());
+    let errors: BTreeMap<&ClusterKey, Vec<String>> = grouped(
+        errors
+            .flat_map(|finding| finding.clusters.iter().map(|key| (key, finding.message.clone()))),
+    );
 
     // Removed clusters are known by the previous output, or by the hosts that this plan releases.
     let gone: BTreeSet<&ClusterKey> =
@@ -208,12 +207,8 @@ fn by_domain(site: &Site, node_set: &NodeSet, hosts: &[&HostOverview]) -> Option
     }
     let key = node_set.topology_keys.first().map(String::as_str);
     let key = key.or(shared_key(&node_set.spread)).or_else(|| site.spread_key(node_set))?;
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for host in hosts.iter().filter_map(|host| site.inventory.host(&host.key)) {
-        if let Some(domain) = host.domain(key) {
-            *counts.entry(domain.to_owned()).or_default() += 1;
-        }
-    }
+    let hosts = hosts.iter().filter_map(|host| site.inventory.host(&host.key));
+    let counts = occurrences(hosts.filter_map(|host| host.domain(key)).map(str::to_owned));
     (!counts.is_empty()).then(|| HostsByDomain { topology_key: key.to_owned(), hosts: counts })
 }
 

@@ -1,10 +1,11 @@
 //! Racks: hosts with the same value of the rack label.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::HostOverview;
+use crate::base::grouping::grouped;
 use crate::base::text::known_names;
 use crate::site::Site;
 use crate::site::inventory::natural;
@@ -43,10 +44,8 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
 
 /// Returns the racks in natural order, followed by the hosts without one.
 pub(super) fn group(hosts: &[HostOverview]) -> Vec<Rack> {
-    let mut by_name: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
-    for (index, host) in hosts.iter().enumerate() {
-        by_name.entry(host.rack.as_deref()).or_default().push(index);
-    }
+    let by_name =
+        grouped(hosts.iter().enumerate().map(|(index, host)| (host.rack.as_deref(), index)));
     let rack =
         |(name, hosts): (Option<&str>, Vec<usize>)| Rack { name: name.map(str::to_owned), hosts };
     let mut racks: Vec<Rack> = by_name.into_iter().map(rack).collect();

@@ -308,7 +308,7 @@ impl<'a> PlannedSite<'a> {
     }
 
     /// Returns what a further cluster like this requests; equal requests are served equally well.
-    pub(crate) fn request<'q>(&self, cluster: &'q Cluster) -> impl Eq + Hash + use<'q> {
+    pub(crate) fn request<'q>(&self, cluster: &'q Cluster) -> impl Clone + Eq + Hash + use<'q> {
         let node_sets = cluster.parts().map(|(cluster, part, node_set)| {
             (part, node_set.wanted(), Needs::new(cluster, part, node_set).key())
         });
