@@ -8,7 +8,7 @@ use crate::base::api::host::DETACHED_STATE;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::site::inventory::host::SameMachine;
-use crate::site::inventory::networks::NoAddressReason;
+use crate::site::inventory::networks::{NoAddressReason, NoNetworkData};
 use crate::site::inventory::requirements::UnmetRequirement;
 use crate::site::inventory::undecided::VariableValue;
 use crate::site::inventory::usage::HostUsage;
@@ -194,7 +194,7 @@ impl Refusal {
                 format_args!("with the annotation {annotation}"),
             ),
             Refusal::Unaddressed(reason) => {
-                say(format_args!("{reason}"), format_args!("without an address for services"))
+                say(format_args!("{reason}"), format_args!("{}", unaddressed(reason)))
             }
             Refusal::DomainTaken { key, domain } => say(
                 format_args!(
@@ -229,6 +229,37 @@ fn is(
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(|reason, _| f.write_fmt(reason))
+    }
+}
+
+/// Describes why several hosts have no address. The display of `reason` describes one host.
+fn unaddressed(reason: &NoAddressReason) -> String {
+    match reason {
+        NoAddressReason::NoNetwork(interface) => {
+            format!("without a network `{interface}` in the network data")
+        }
+        NoAddressReason::NoAddress(interface) => {
+            format!("without an address in the network `{interface}`")
+        }
+        NoAddressReason::LinkLocal(interface) => {
+            format!("with only a link-local address in the network `{interface}`")
+        }
+        NoAddressReason::NoData(NoNetworkData::Absent) => "without network data".to_owned(),
+        NoAddressReason::NoData(NoNetworkData::Missing(_)) => {
+            "with network data in a Secret that is not in the repo".to_owned()
+        }
+        NoAddressReason::NoData(NoNetworkData::Keyless(..)) => {
+            "with network data in a Secret that has no key `networkData`".to_owned()
+        }
+        NoAddressReason::NoData(NoNetworkData::OtherFormat(_, format)) => {
+            format!("with network data in the format of {format}")
+        }
+        NoAddressReason::NoData(NoNetworkData::Encrypted(..)) => {
+            "with network data that is encrypted".to_owned()
+        }
+        NoAddressReason::NoData(NoNetworkData::Unreadable(..)) => {
+            "with network data that cannot be read".to_owned()
+        }
     }
 }
 
