@@ -275,6 +275,29 @@ fn a_namespace_that_an_agent_gives_to_hosts_is_refused_unless_they_have_it() {
     assert_says(&with_object(&object).refused(), &["changes the namespace of 6 hosts"]);
 }
 
+#[test]
+fn hosts_without_a_namespace_are_refused_for_flux() {
+    let hosts: String = (1..=2).map(|number| host(&format!("h{number}"), "")).collect();
+    for (settings, namespace, is_refused) in [
+        ("gitops: flux\n", "", true),
+        ("gitops: flux\n", "namespace: metal\n", false),
+        ("gitops: argocd\nargocd: {repoURL: 'https://git.example.com/x.git'}\n", "", false),
+        ("", "", false),
+    ] {
+        let repo = Repo::empty();
+        repo.write("sipgen.yaml", settings);
+        repo.write("h/hosts.yaml", &hosts.replace("  namespace: metal\n", ""));
+        repo.write("h/kustomization.yaml", &format!("resources: [hosts.yaml]\n{namespace}"));
+        repo.want("default/e", 1);
+
+        let run = repo.generate(&[]).expect(i32::from(is_refused));
+
+        let message =
+            "SIP0106]: nothing gives 2 hosts a namespace, so Flux applies nothing of the build";
+        assert_eq!(run.stderr.contains(message), is_refused, "{settings}{namespace}{}", run.stderr);
+    }
+}
+
 // Kustomizations of the repo
 
 #[test]

@@ -355,6 +355,36 @@ fn a_generated_file_that_was_lost() {
 }
 
 #[test]
+fn a_generated_file_that_another_program_replaced() {
+    let observed = crate::support::scenes::losses::generated;
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 123\n";
+    for (text, reason, remedy) in [
+        (pointer, "it is a pointer of Git LFS", "run `git lfs pull`"),
+        ("\0GITCRYPT\0", "git-crypt has encrypted it", "run `git-crypt unlock`"),
+    ] {
+        for (repo, file) in [
+            (Repo::generated("quickstart"), PATCHES),
+            (observed(), "overlays/hosts/observed/t.web/hosts.yaml"),
+        ] {
+            repo.write(file, text);
+            repo.commit();
+            let said = repo.refused();
+            assert_says(
+                &said,
+                &[&format!("SIP0007]: the generated file cannot be read: {reason}"), remedy],
+            );
+            assert!(!said.contains("SIP0005"), "{said}");
+
+            repo.remove(file);
+            assert_says(
+                &repo.refused(),
+                &["SIP0007]: the generated file cannot be read: it is missing"],
+            );
+        }
+    }
+}
+
+#[test]
 fn a_generated_file_with_another_name_or_kind() {
     for (from, to, part) in [
         ("name: \"lab-a1\"", "name: \"../lab-a1\"", "its host has no valid name"),

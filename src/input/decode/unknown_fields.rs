@@ -176,6 +176,12 @@ impl SchemaWalk<'_> {
             return;
         }
         if value.is_null() && may_be_null {
+            // A variable may have lost the number. Without it, the cluster would release hosts.
+            let is_count =
+                matches!(self.route.as_slice(), [.., RouteStep::Key(count), _] if count == "count");
+            if is_count && let Some(expected) = schema.get("type") {
+                self.misfit.wrong.extend(ValueType::new(value).map(|it| self.wrong(it, expected)));
+            }
             return;
         }
         let (text, number_or_text) = (json!("string"), json!(["string", "number"]));
@@ -448,6 +454,10 @@ mod tests {
                 "`matchLabels` must be a mapping",
             ),
             ("  services:\n", "`services` must be a mapping, found null"),
+            (
+                "  nodes: {Worker: {count: {active: , standby: 1}}}\n",
+                "`active` must be a whole number, found null",
+            ),
             ("  services: {jumpHost: {image: x}}\n", "`jumpHost` must be a list, found a mapping"),
             (
                 "  services: {jumpHost: [image]}\n",

@@ -32,7 +32,7 @@ pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
     AgentBuild, BuildObject, BuiltDirectory, DeliveredBuild, DeliveredDocument, EvaluatedFiles,
     EvaluationResult, OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming,
-    SubstitutionVariables, patched,
+    SubstitutionVariables, is_remote, patched,
 };
 pub use generators::ReachedGenerator;
 pub use levels::{ListField, Listing, RenamingKustomization};

@@ -99,8 +99,6 @@ const PUBLIC: [&str; 9] = [
 const REFERENCES: [&str; 6] = ["op://", "ref+", "secretref+", "vault:", ">>vault:", "?{"];
 /// Keys whose values are public.
 const PUBLIC_KEYS: [&str; 4] = [NMSTATE, SECRET_KEYS[0], "known_hosts", "username"];
-/// Maximum number of places that a finding lists.
-const SHOWN: usize = 5;
 
 const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
                     writes none, and SOPS encrypts those of manifests";
@@ -476,8 +474,7 @@ fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Findi
             settings::FILE
         ))
     };
-    let shown = secrets.iter().take(SHOWN);
-    finding.at_each(shown.map(|secret| secret.place.clone()))
+    finding.at_each(secrets.iter().map(|secret| secret.place.clone()))
 }
 
 #[cfg(test)]

@@ -17,10 +17,12 @@ use crate::base::api::flux::FluxSource;
 use crate::base::api::gitops::{AgentObjectName, GIT_REPOSITORY, GitopsAgent};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
+use crate::base::text::counted;
 use crate::input::kustomize::BuildRoot;
 use crate::input::load::sops;
 use crate::input::settings::gitops::{HostsForm, SourceRef};
 use crate::input::settings::{self, Settings, sources};
+use crate::site::inventory::Host;
 
 /// Reports conditions that prevent Flux from applying the output: as the agent of the settings, or
 /// with the repo's own objects.
@@ -54,6 +56,7 @@ pub(super) fn check(
     let found = over_output.or_else(|| left_out(repo, source, is_chosen, &roots));
     let mut findings: Vec<Finding> = found.into_iter().chain(unbuildable).collect();
     if is_chosen {
+        findings.extend(without_namespace(repo));
         findings.extend(unknown_source(repo));
         findings.extend(not_decrypted(repo, wiring, applied));
         findings.extend(waiting_for_itself(repo, applied));
@@ -100,6 +103,19 @@ fn needed_first(settings: &Settings, applied: &[AppliedDirectory]) -> BTreeSet<S
         }
     }
     needed
+}
+
+/// Reports hosts without a namespace: Flux has no default one.
+fn without_namespace(repo: &DeliveryRepo<'_>) -> Option<Finding> {
+    let lacks_one = |host: &&Host| host.applied_root().is_some() && !repo.has_namespace(host);
+    let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(lacks_one).collect();
+    let count = counted(hosts.len(), "host");
+    let message =
+        format!("nothing gives {count} a namespace, so Flux applies nothing of the build");
+    let names = hosts.iter().map(|host| host.origin.name());
+    let finding = Finding::new(Code::InvalidName, message).at_each(names);
+    let help = "write `metadata.namespace`, or `namespace` in the kustomization of the hosts";
+    (!hosts.is_empty()).then(|| finding.help(help))
 }
 
 /// Reports that sipgen's Kustomizations name a source by default, and the repo's FluxInstance makes

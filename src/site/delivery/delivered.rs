@@ -145,13 +145,22 @@ impl OutputApplier {
     /// Warns about a directory for which sipgen writes no object.
     fn warning(&self, output: &Utf8Path, directory: &DeliveredDirectory) -> Finding {
         let path = output.join(&directory.path);
-        let finding = Finding::new(
-            Code::DeliveredElsewhere,
-            format!("{} applies {path}: sipgen writes no object for it", self.by),
-        )
-        .at(self.place.clone())
-        .help(if directory.is_of(&layout::all_observed()) {
-            "it must never prune, because deleted hosts are powered off, and waits for services only with `dependsOn`; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
+        let is_service =
+            directory.path.starts_with(layout::CLUSTERS) && directory.path.components().count() > 3;
+        let finding = match is_service {
+            true => Finding::new(
+                Code::OutputMisapplied,
+                format!("{} applies {path}, and so does sipgen's object of the cluster", self.by),
+            ),
+            false => Finding::new(
+                Code::DeliveredElsewhere,
+                format!("{} applies {path}: sipgen writes no object for it", self.by),
+            ),
+        };
+        let finding = finding.at(self.place.clone()).help(if is_service {
+            "apply the directory of the whole cluster instead, or nothing of it"
+        } else if directory.is_of(&layout::all_observed()) {
+            "it must never prune, because deleted hosts are powered off, and waits for services only by `dependsOn` or sync waves; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
         } else {
             "hosts are labelled without waiting for it; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"
         });

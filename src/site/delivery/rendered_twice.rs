@@ -214,11 +214,8 @@ impl ReachedContent<'_> {
     /// Reports hosts without a namespace, to which the agent gives another one than theirs.
     fn renamespaced(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
         let (namespace, place) = self.applied.default_namespace.as_ref()?;
-        let has_namespace = |host: &Host| {
-            let reaches = repo.builds.reach_of(&host.origin);
-            host.own_namespace.is_some() || reaches.iter().any(|reach| reach.namespace.is_some())
-        };
-        let moved = |host: &&Host| host.key.namespace.as_str() != namespace && !has_namespace(host);
+        let moved =
+            |host: &&Host| host.key.namespace.as_str() != namespace && !repo.has_namespace(host);
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
         let first = hosts.first()?;
         Some(

@@ -19,7 +19,7 @@ use crate::input::kustomize::{Builds, ListField, Listing};
 use crate::input::load::Files;
 use crate::input::settings::Settings;
 use crate::input::settings::outputs::OutputScope;
-use crate::site::inventory::Inventory;
+use crate::site::inventory::{Host, Inventory};
 
 /// The files of a repo, with any name, that generators may match. They are listed when one first
 /// needs them.
@@ -83,6 +83,12 @@ impl<'a> DeliveryRepo<'a> {
             planned: OnceCell::new(),
             all_directories: OnceCell::new(),
         }
+    }
+
+    /// Returns whether a host's manifest or its builds set its namespace.
+    pub(super) fn has_namespace(&self, host: &Host) -> bool {
+        let reaches = self.builds.reach_of(&host.origin);
+        host.own_namespace.is_some() || reaches.iter().any(|reach| reach.namespace.is_some())
     }
 
     /// Returns the files that generators may match.

@@ -9,18 +9,29 @@ use super::File;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
+use crate::input::load::foreign_format::foreign_format;
 use crate::input::load::{EntryKind, Files};
 
-/// Reports files of hosts without an object. A machine crash may leave such files. Treating them as no
-/// assignments would release hosts.
-pub(super) fn emptied(files: &[File], output: &Utf8Path) -> Vec<Finding> {
-    let emptied = files.iter().filter(|file| file.emptied);
-    let describe = |file: &File| {
+/// Reports files of hosts without an object. A machine crash may leave such files, or a clone without
+/// Git LFS. Treating them as no assignments would release hosts.
+pub(super) fn unread(files: &[File], output: &Utf8Path) -> Vec<Finding> {
+    let unread = files.iter().filter_map(|file| {
+        let (reason, remedy) = file.unread?;
         let file = output.join(&file.path);
-        let place = Place::File(Arc::from(file.as_path()));
-        unreadable("it is empty", &file, place)
-    };
-    emptied.map(describe).collect()
+        let finding = unreadable(reason, &file, Place::File(Arc::from(file.as_path())));
+        Some(match remedy {
+            Some(remedy) => finding.help(remedy),
+            None => finding,
+        })
+    });
+    unread.collect()
+}
+
+/// Returns why a file of hosts has no object, and how to restore it if another program changed it.
+pub(super) fn unread_reason(content: &[u8]) -> Option<(&'static str, Option<&'static str>)> {
+    let has_none = content.is_empty() || layout::is_ours(content) && !has_object(content);
+    let foreign = foreign_format(content).map(|(why, remedy)| (why, Some(remedy)));
+    foreign.or_else(|| has_none.then_some(("it is empty", None)))
 }
 
 /// Reports lost files of hosts: kustomizations and the last commit have them, and so have the inputs
@@ -44,9 +55,11 @@ pub(super) fn missing(
         .collect();
     let committed = repo.earlier_texts(&places.keys().cloned().collect(), |_| true);
     let is_lost = |(file, _): &(Utf8PathBuf, Place)| {
-        let text = committed.texts.get(file);
-        text.and_then(|text| layout::made_from(text.as_bytes()))
-            .is_some_and(|request| repo.kind(&request).is_some())
+        committed.texts.get(file).is_some_and(|text| {
+            let request = layout::made_from(text.as_bytes());
+            request.is_some_and(|request| repo.kind(&request).is_some())
+                || foreign_format(text.as_bytes()).is_some()
+        })
     };
     let lost = places.into_iter().filter(is_lost);
     lost.map(|(file, place)| unreadable("it is missing", &file, place)).collect()
@@ -66,7 +79,7 @@ pub(super) fn misplaced(files: &[File], output: &Utf8Path) -> Option<Finding> {
 }
 
 /// Returns whether a file has more than comments.
-pub(super) fn has_object(content: &[u8]) -> bool {
+fn has_object(content: &[u8]) -> bool {
     content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"kind:"))
 }
 

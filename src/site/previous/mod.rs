@@ -17,7 +17,7 @@ use crate::base::layout;
 use crate::base::tree::Tree;
 use crate::input::load::{EntryKind, Files, ReadError, ScanResult, mentions, objects};
 use crate::input::settings::Settings;
-use damaged_files::{emptied, has_object, listed_hosts, misplaced, missing, written_by_newer};
+use damaged_files::{listed_hosts, misplaced, missing, unread, unread_reason, written_by_newer};
 pub use generated_host::PendingRelease;
 use generated_host::{GeneratedHost, GeneratedHostState};
 
@@ -76,8 +76,8 @@ struct File {
     path: Utf8PathBuf,
     cluster: Option<ClusterKey>,
     fingerprint: u64,
-    /// Set if it should have hosts but has no object.
-    emptied: bool,
+    /// The reason why it has no object although it should have hosts, with the remedy if known.
+    unread: Option<(&'static str, Option<&'static str>)>,
     /// Files with hosts that it lists, with their lines.
     listed_hosts: Vec<(usize, Utf8PathBuf)>,
     /// Set if it has a form that only a newer sipgen knows.
@@ -136,7 +136,7 @@ impl PreviousOutput {
                 path: below.to_owned(),
                 cluster: layout::cluster_of(below),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
-                emptied: has_hosts && (content.is_empty() || is_ours && !has_object(content)),
+                unread: if has_hosts { unread_reason(content) } else { None },
                 listed_hosts: if lists_hosts { listed_hosts(below, &text()) } else { Vec::new() },
                 is_newer: layout::is_newer(content),
                 is_misplaced: is_ours
@@ -187,7 +187,7 @@ impl PreviousOutput {
         // The remedy is for the file, however many of its documents are broken.
         let file = |finding: &Finding| finding.places.first().map(|(at, _)| at.file().clone());
         findings.dedup_by_key(|finding| file(finding));
-        findings.extend(emptied(&files, output));
+        findings.extend(unread(&files, output));
         findings.extend(missing(repo, &files, &state.entries, output));
         findings.extend(written_by_newer(&files, output));
         findings.extend(misplaced(&files, output));

@@ -69,7 +69,11 @@ impl BuildEvaluation<'_> {
         });
         for object in &objects {
             if let Some(why) = no_resource(&object.value) {
-                return Err(BuildFailure::refused(&object.origin.start(), why));
+                let problem = match object.unsubstituted.is_empty() {
+                    true => EvaluationError::Refused(why),
+                    false => EvaluationError::Unapplied(format!("without its variables, {why}")),
+                };
+                return Err(BuildFailure::at(&object.origin.start())(problem));
             }
         }
         Ok(objects)

@@ -179,7 +179,7 @@ impl BuildEvaluation<'_> {
 }
 
 /// Returns whether kustomize takes an entry that is no path for the URL of a git repo.
-fn is_remote(entry: &str) -> bool {
+pub(crate) fn is_remote(entry: &str) -> bool {
     static REMOTE: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"^(?i-u:git::)?(?i-u:[a-z][a-z0-9-]*@|github\.com[/:])|://"));
     REMOTE.is_match(entry)

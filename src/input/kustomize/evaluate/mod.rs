@@ -67,6 +67,7 @@ use budget::EvaluationBudget;
 pub use failure::EvaluationError;
 use failure::{BuildFailure, BuildResult, StepResult};
 use index::ObjectIndex;
+pub(crate) use listed::is_remote;
 pub(crate) use object::BuildObject;
 use object::{Behavior, Id};
 pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};

@@ -25,7 +25,7 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
-use crate::input::kustomize::{BuildEntry, Builds};
+use crate::input::kustomize::{BuildEntry, Builds, is_remote};
 use crate::input::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
 use crate::input::settings::Settings;
 use crate::site::inventory::Evidence;
@@ -199,6 +199,7 @@ impl AbsenceEvidence<'_> {
             return None;
         }
         match self.repo.kind(path) {
+            None if is_remote(&part.name) => Some(NOT_HERE),
             None if self.repo.resolve(path).is_none() => Some("it does not exist in this repo"),
             Some(EntryKind::Directory) if !self.repo.has_link(path) => {
                 Some("it has no kustomization")
@@ -344,7 +345,7 @@ const NOT_HERE: &str = "its objects are not in this repo";
 
 fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> UnreadPlace {
     let build = layout::directory_argument(build);
-    let help = match &part.path {
+    let help = match part.path.as_ref().filter(|_| why != NOT_HERE) {
         Some(path) => format!(
             "restore it with `git checkout HEAD -- {}`, or remove the entry",
             in_shell(path.as_str())
