@@ -6,7 +6,6 @@
 
 mod objects;
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -33,9 +32,6 @@ use crate::site::previous::PreviousOutput;
 
 use objects::{LostKind, LostObject};
 
-/// Maximum number of unread paths that a finding lists.
-const SHOWN: usize = 3;
-
 /// Facts that prove or disprove an absence.
 pub(super) struct AbsenceEvidence<'a> {
     pub(super) repo: &'a Files,
@@ -59,13 +55,22 @@ struct UnreadPlace {
     /// Completes "… is missing, and ".
     why: String,
     help: String,
-    /// Other unread paths, with the reasons.
-    others: Vec<(Place, &'static str)>,
 }
 
 impl UnreadPlace {
     fn new(place: Place, why: String, help: String) -> Self {
-        Self { place, why, help, others: Vec::new() }
+        Self { place, why, help }
+    }
+
+    /// Returns something that may hold any object and can be excluded.
+    fn that_may_hold_it(place: Place, why: &str, remedy: &str) -> Self {
+        let path = place.file();
+        let why = format!("{path}, which may hold it, is not read: {why}");
+        let settings = crate::input::settings::FILE;
+        let help = format!(
+            "{remedy}, or exclude it in {settings} by `sources: [{{paths: [\"!{path}\"]}}]`"
+        );
+        Self::new(place, why, help)
     }
 
     /// Reports that some of `lost` may be in it, which belong to one cluster.
@@ -81,7 +86,6 @@ impl UnreadPlace {
         };
         Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
             .at(self.place)
-            .see_each(self.others)
             .help(self.help)
             .for_cluster(which.cluster)
     }
@@ -98,26 +102,39 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     if lost.is_empty() || !known.repo.streams().is_empty() {
         return Ok(Vec::new());
     }
-    let paths = known.unread_paths()?;
+    let unread_paths = known.repo.unread(&known.settings.output)?;
+    let unread_path = unread_paths.iter().find(|(path, _)| known.settings.may_read(path));
     let texts = known.unread_texts(&lost)?;
     let (emptied, texts): (Vec<_>, Vec<_>) =
         texts.into_iter().partition(|text| is_kustomization(text.file()));
     let emptied = emptied.first().map(emptied_kustomization);
-    let mut builds = BTreeMap::new();
-    let mut find = |lost: &LostObject<'_>| -> Result<Option<UnreadPlace>, ReadError> {
+    let builds: BTreeSet<Utf8PathBuf> = lost.iter().flat_map(|it| it.builds.clone()).collect();
+    let mut unread_builds = BTreeMap::new();
+    for directory in builds {
+        let unread = known.in_build(&directory)?;
+        unread_builds.extend(unread.map(|unread| (directory, unread)));
+    }
+    let find = |lost: &LostObject<'_>| -> Result<Option<UnreadPlace>, ReadError> {
         let sources = known.sources_of(lost);
         for file in &sources {
             if let Some(unread) = known.unread_source(file)? {
                 return Ok(Some(unread));
             }
         }
-        let unread_in_build = known.in_builds(lost, &mut builds)?.or_else(|| emptied.clone());
+        let unread_in_build = lost.builds.iter().find_map(|it| unread_builds.get(it));
+        let unread_in_build = unread_in_build.or(emptied.as_ref()).cloned();
         let is_renamed = known.has_new_name(&sources);
         if !sources.is_empty() && !is_renamed {
             return Ok(unread_in_build);
         }
         let in_texts = || in_texts(lost, &texts, is_renamed);
-        let elsewhere = || in_texts().or_else(|| known.in_closed()).or_else(|| in_paths(&paths));
+        let in_paths = || {
+            let (path, why) = unread_path?;
+            let place = Place::File(Arc::from(path.as_path()));
+            let remedy = "put a plain file in its place, delete it, list it in .gitignore";
+            Some(UnreadPlace::that_may_hold_it(place, why, remedy))
+        };
+        let elsewhere = || in_texts().or_else(|| known.in_closed()).or_else(in_paths);
         Ok(unread_in_build.or_else(elsewhere))
     };
     let mut findings = Vec::new();
@@ -135,24 +152,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
 }
 
 impl AbsenceEvidence<'_> {
-    /// Returns the first part of the builds of a missing object that is not read.
-    fn in_builds(
-        &self,
-        lost: &LostObject<'_>,
-        known: &mut BTreeMap<Utf8PathBuf, Option<UnreadPlace>>,
-    ) -> Result<Option<UnreadPlace>, ReadError> {
-        for directory in &lost.builds {
-            let unread = match known.entry(directory.clone()) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(entry) => entry.insert(self.in_build(directory)?),
-            };
-            if unread.is_some() {
-                return Ok(unread.clone());
-            }
-        }
-        Ok(None)
-    }
-
+    /// Returns the first part of a build that is not read.
     fn in_build(&self, directory: &Utf8Path) -> Result<Option<UnreadPlace>, ReadError> {
         let mut sources = self.settings.sources.iter();
         let is_built = sources.any(|source| {
@@ -222,16 +222,8 @@ impl AbsenceEvidence<'_> {
         let mut closed = self.closed.iter();
         let (directory, reason) =
             closed.find(|(directory, _)| self.settings.may_read(directory))?;
-        let why = format!("{directory}, which may hold it, is not read: {reason}");
         let place = Place::File(Arc::from(directory.as_path()));
-        Some(UnreadPlace::new(place, why, exclude(directory)))
-    }
-
-    /// Returns unread paths that may hold resources and that the settings do not exclude.
-    fn unread_paths(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
-        let mut unread = self.repo.unread(&self.settings.output)?;
-        unread.retain(|(path, _)| self.settings.may_read(path));
-        Ok(unread)
+        Some(UnreadPlace::that_may_hold_it(place, reason, "make it readable"))
     }
 
     /// Returns texts that may hold objects and that the settings do not exclude.
@@ -405,35 +397,5 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText], is_renamed: bool) -> Op
         })
     };
     let text = texts.iter().find(may_hold_it)?;
-    Some(UnreadPlace::new(
-        text.place.clone(),
-        format!("{}, which may hold it, is not read: {}", text.file(), text.why),
-        format!("{}, or {}", text.remedy, exclude(text.file())),
-    ))
-}
-
-/// Returns the first of the unread paths, of which any may hold the missing object.
-fn in_paths(unread: &[(Utf8PathBuf, &'static str)]) -> Option<UnreadPlace> {
-    let ((first, why), rest) = unread.split_first()?;
-    let place = |path: &Utf8PathBuf| Place::File(Arc::from(path.as_path()));
-    let others = rest.iter().take(SHOWN - 1);
-    Some(UnreadPlace {
-        others: others.map(|(path, why)| (place(path), *why)).collect(),
-        ..UnreadPlace::new(
-            place(first),
-            format!("{first}, which may hold it, is not read: {why}"),
-            format!(
-                "put a plain file in its place, delete it, list it in .gitignore, or {}",
-                exclude(first)
-            ),
-        )
-    })
-}
-
-/// Returns the advice to exclude a path that no input is in.
-fn exclude(path: &Utf8Path) -> String {
-    format!(
-        "exclude it in {} by `sources: [{{paths: [\"!{path}\"]}}]`",
-        crate::input::settings::FILE
-    )
+    Some(UnreadPlace::that_may_hold_it(text.place.clone(), &text.why, text.remedy))
 }
