@@ -63,11 +63,12 @@ pub(super) fn patch_without_host(
     let directory = held.origin.file.parent()?;
     let below = directory.strip_prefix(&site.settings.output).ok()?;
     let there = site.inventory.host(host);
-    let root = match there.map(|host| host.evidence.root()) {
-        Some(root) => root.and_then(|root| Some(&site.inventory.roots.get(&root)?.directory)),
-        None => site.left_out.get(host).map(|left_out| &left_out.root),
+    let root = match there {
+        Some(host) => host.evidence.root(),
+        None => site.left_out.get(host).map(|left_out| left_out.root),
     };
-    let renders = root.is_some_and(|root| layout::declared_directory(root) == *below);
+    let root = root.and_then(|root| site.inventory.roots.get(&root));
+    let renders = root.is_some_and(|it| layout::declared_directory(&it.directory) == *below);
     // Removing the entry of a host that still exists would let the agent erase its spec.
     let help = if there.is_some_and(|host| host.evidence.root().is_none()) {
         ownership_change::STAY_DECLARED

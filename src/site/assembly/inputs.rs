@@ -11,6 +11,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::finding::{Code, Finding, Origin};
+use crate::base::layout;
 use crate::input::kustomize::Builds;
 use crate::input::load::kustomize::{self, Build, BuildError, BuildOutput};
 use crate::input::load::{Document, Files, scan_made, scan_stream};
@@ -145,7 +146,11 @@ struct BuiltSource {
 
 impl BuiltSources {
     /// Builds the sources of the settings, unless streams replace them.
-    pub(super) fn build(repo: &Files, settings: &Settings) -> (Self, Vec<Finding>) {
+    pub(super) fn build(
+        repo: &Files,
+        settings: &Settings,
+        builds: &Builds,
+    ) -> (Self, Vec<Finding>) {
         let (mut built, mut findings) = (Vec::new(), Vec::new());
         if !repo.streams().is_empty() {
             return (Self { built }, findings);
@@ -163,7 +168,9 @@ impl BuiltSources {
             match kustomize::build(repo, &build) {
                 Ok(text) => built.push(BuiltSource {
                     source: index,
-                    file: Arc::from(kustomization_of(repo, directory).as_path()),
+                    file: builds
+                        .kustomization_file(directory)
+                        .unwrap_or_else(|| Arc::from(directory.join(layout::KUSTOMIZATION))),
                     built: text,
                 }),
                 Err(why) => findings.push(not_built(settings, index, directory, &why)),
@@ -196,13 +203,6 @@ impl BuiltSources {
         }
         (objects, read)
     }
-}
-
-/// Returns the file of a directory's kustomization.
-fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
-    let files = crate::base::api::kustomization::FILE_NAMES.map(|name| directory.join(name));
-    let found = files.iter().find(|file| repo.kind(file).is_some());
-    found.unwrap_or(&files[0]).clone()
 }
 
 /// Reports streams without any object. Usually the program before the pipe failed.

@@ -5,12 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use camino::Utf8PathBuf;
-
 use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::subject_with_first;
-use crate::input::kustomize::Builds;
 use crate::site::inventory::host_document::{HostDocument, named_secrets};
 use crate::site::previous::PreviousOutput;
 use crate::site::request::Request;
@@ -20,20 +17,18 @@ use crate::site::request::Request;
 pub struct LeftOutHost {
     /// The manifest.
     pub origin: Origin,
-    /// Directory of the outermost kustomization that renders it.
-    pub root: Utf8PathBuf,
+    /// Index of the outermost kustomization that renders it.
+    pub(crate) root: usize,
     /// Secrets that it names.
     pub secrets: Box<[ObjectName]>,
-    pub(super) root_index: usize,
 }
 
 impl LeftOutHost {
     /// Returns the host of a manifest; `None` if no kustomization renders it.
-    pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
-        let root_index = *manifest.roots.first()?;
-        let root = builds.root(root_index).directory.clone();
+    pub(super) fn new(manifest: HostDocument) -> Option<(HostKey, Self)> {
+        let root = *manifest.roots.first()?;
         let secrets = manifest.host.spec.as_ref().map(named_secrets).unwrap_or_default();
-        Some((manifest.key, Self { origin: manifest.origin, root, secrets, root_index }))
+        Some((manifest.key, Self { origin: manifest.origin, root, secrets }))
     }
 }
 

@@ -203,8 +203,7 @@ impl Site {
         }
         // An overlay in the output may be applied elsewhere, and so its hosts.
         let roots = inventory.hosts.iter().filter_map(|host| host.evidence.root());
-        let roots: BTreeSet<usize> =
-            roots.chain(left_out.values().map(|host| host.root_index)).collect();
+        let roots: BTreeSet<usize> = roots.chain(left_out.values().map(|host| host.root)).collect();
         let roots = roots.into_iter().map(|index| (index, builds.root(index)));
         let kept = roots.filter(|(_, root)| state.has_overlay_of(&root.directory));
         inventory.roots.extend(kept.map(|(index, root)| (index, root.clone())));

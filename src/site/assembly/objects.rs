@@ -124,7 +124,7 @@ pub(super) fn named(
     let agent_builds = agent_builds::collect(naming, &mut objects)?;
     let (objects, overlay_bases, build_errors) =
         delivered::by_builds(naming, &agent_builds, objects);
-    let (rendered, mut findings) = BuiltSources::build(repo, settings);
+    let (rendered, mut findings) = BuiltSources::build(repo, settings, &builds);
     let (count, rendered_objects) = rendered.read(repo, |document| interpret_rendered(&document));
     if count == 0 && !repo.streams().is_empty() {
         findings.push(inputs::empty(repo));
@@ -181,7 +181,7 @@ pub(super) fn named(
     let firmware = name_objects(all.firmware, &mut names.quiet());
     let mut findings = names.findings;
     let left_out = hosts.others.into_iter();
-    let left_out = left_out.filter_map(|document| LeftOutHost::new(document, &builds)).collect();
+    let left_out = left_out.filter_map(LeftOutHost::new).collect();
     let (documents, hosts) = (hosts.in_files, hosts.inputs);
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
     networks.extend(network_files::generated(repo, &builds, &hosts, &namespace));
