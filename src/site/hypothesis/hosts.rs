@@ -13,8 +13,7 @@ use super::{UnknownSubject, similar_host, with_suggestion};
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
-use crate::base::finding::position::{DocumentShape, Origin};
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::occurrences;
 use crate::base::text::{counted, known_names};
 use crate::input::load::Stream;
@@ -206,13 +205,7 @@ pub(crate) fn available_host<'a>(
         namespace_by_settings: false,
         file: None,
         evidence: Evidence::Live,
-        origin: Origin {
-            file: Arc::from(Utf8Path::new(BOUGHT)),
-            first_line: 1,
-            range: 0..0,
-            shape: DocumentShape::Document,
-            apart: None,
-        },
+        origin: Origin::for_file(Utf8Path::new(BOUGHT).into(), ""),
         labels,
         undecided: None,
         sync_options: None,
