@@ -76,7 +76,7 @@ impl Inventory {
 
 /// Joins the documents of each host, with its hardware if that was read.
 pub(crate) fn assemble(
-    mut documents: Vec<HostDocument>,
+    documents: Vec<HostDocument>,
     mut networks: Networks,
     builds: &Builds,
     settings: &Settings,
@@ -84,26 +84,19 @@ pub(crate) fn assemble(
 ) -> (Inventory, Vec<Finding>) {
     let output = &settings.output;
     let mut findings = Vec::new();
-    // Most files list hosts in this order, so that sorting is faster than a map.
-    documents.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| rank(a).cmp(&rank(b))));
-    let mut described: Vec<(HostKey, HostDescriptions)> = Vec::new();
-    for document in documents {
-        let is_known = described.last().is_some_and(|(key, _)| *key == document.key);
-        if !is_known {
-            described.push((document.key.clone(), HostDescriptions::default()));
-        }
-        if let Some((_, descriptions)) = described.last_mut() {
+    let nothing = HostHardware::default();
+    let join = |(key, mut documents): (HostKey, Vec<HostDocument>)| {
+        documents.sort_by_key(rank);
+        let (mut descriptions, mut findings) = (HostDescriptions::default(), Vec::new());
+        for document in documents {
             descriptions.add(Box::new(document), builds, settings, &mut findings);
         }
-    }
-    let nothing = HostHardware::default();
-    let join = |(key, descriptions): (HostKey, HostDescriptions)| {
         let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
-        let mut findings = Vec::new();
         let host = descriptions.join(key, settings, &networks, hardware, &mut findings);
         (host, findings)
     };
-    let joined: Vec<(Option<Host>, Vec<Finding>)> = described.into_par_iter().map(join).collect();
+    let documents = grouped(documents.into_iter().map(|it| (it.key.clone(), it)));
+    let joined: Vec<(Option<Host>, Vec<Finding>)> = documents.into_par_iter().map(join).collect();
     let take = |(host, found): (Option<Host>, Vec<Finding>)| {
         findings.extend(found);
         host
