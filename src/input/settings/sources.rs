@@ -145,7 +145,8 @@ impl Globs {
         is_in && !self.exclude(file)
     }
 
-    fn exclude(&self, file: &Utf8Path) -> bool {
+    /// Returns whether a file is excluded.
+    pub(crate) fn exclude(&self, file: &Utf8Path) -> bool {
         self.globs.iter().any(|glob| glob.excludes && self.matches(glob, file))
     }
 

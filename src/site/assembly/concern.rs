@@ -48,7 +48,7 @@ type ReadHost = ReadObject<Box<HostContent>>;
 /// The facts that separate the inventory of a repo from examples.
 pub(super) struct Concern<'a> {
     repo: &'a Files,
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
     builds: &'a Builds,
     /// Globs of the settings' sources.
     globs: Vec<Globs>,
@@ -115,14 +115,17 @@ impl<'a> Concern<'a> {
         concern
     }
 
-    /// Returns whether a document is certainly not an example: by a build, an agent, the settings
-    /// or its path.
-    fn is_intended(&self, origin: &Origin) -> bool {
+    /// Returns whether a build or an agent has a document, or the settings name its file.
+    pub(super) fn is_reached(&self, origin: &Origin) -> bool {
         origin.is_rendered()
             || !self.builds.reach(&origin.file).is_empty()
-            || origin.file.starts_with(&self.settings.snapshot.directory)
             || is_named(&self.globs, &origin.file)
             || self.agents.apply_plainly(self.builds, &origin.file)
+    }
+
+    /// Returns whether a document is certainly not an example.
+    fn is_intended(&self, origin: &Origin) -> bool {
+        self.is_reached(origin) || origin.file.starts_with(&self.settings.snapshot.directory)
     }
 
     /// Returns whether a mistake in a host's document may reach a base cluster.
@@ -267,7 +270,7 @@ impl<'a> Concern<'a> {
 }
 
 /// Returns whether a glob of the settings selects a file, rather than merely not excluding it.
-pub(super) fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
+fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
     let names =
         |globs: &Globs| globs.globs.iter().any(|glob| !glob.excludes && globs.matches(glob, file));
     globs.iter().any(|globs| names(globs) && globs.take(file))
@@ -275,9 +278,7 @@ pub(super) fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
 
 /// Returns whether a glob of the settings excludes a file.
 pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
-    let excludes =
-        |globs: &Globs| globs.globs.iter().any(|glob| glob.excludes && globs.matches(glob, file));
-    globs_of(settings).iter().any(excludes)
+    globs_of(settings).iter().any(|globs| globs.exclude(file))
 }
 
 pub(super) fn globs_of(settings: &Settings) -> Vec<Globs> {

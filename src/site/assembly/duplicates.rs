@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::concern::{globs_of, is_example, is_named};
+use super::concern::{Concern, is_example};
 use crate::base::api::host::live_field;
 use crate::base::api::ipam::{AddressObject, POOL};
 use crate::base::finding::{Code, Finding, Origin};
-use crate::input::kustomize::Builds;
-use crate::input::settings::Settings;
-use crate::input::settings::sources::{self, Globs};
+use crate::input::settings::sources;
 use crate::site::inventory::addresses::NamedObject;
 use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartKey};
 use crate::site::request::{ClusterDocument, Spec};
@@ -30,23 +28,11 @@ struct RankedDocument<'d, K> {
     is_manifest: bool,
 }
 
-/// The facts that decide ranks.
-struct DocumentRanks<'a> {
-    builds: &'a Builds,
-    settings: &'a Settings,
-    globs: Vec<Globs>,
-}
-
-impl<'a> DocumentRanks<'a> {
-    fn new(builds: &'a Builds, settings: &'a Settings) -> Self {
-        Self { builds, settings, globs: globs_of(settings) }
-    }
-
+impl Concern<'_> {
     fn rank<K>(&self, document: &RankedDocument<'_, K>) -> DocumentRank {
         let RankedDocument { origin, is_manifest, .. } = *document;
-        let is_built = origin.is_rendered() || !self.builds.reach(&origin.file).is_empty();
         DocumentRank {
-            is_reached: is_built || is_named(&self.globs, &origin.file),
+            is_reached: self.is_reached(origin),
             is_manifest,
             is_no_example: !is_example(&origin.file),
         }
@@ -127,10 +113,9 @@ impl<'a> DocumentRanks<'a> {
 /// cluster exists.
 pub(super) fn without_duplicate_requests(
     documents: &mut Vec<(ClusterDocument, Spec)>,
-    builds: &Builds,
-    settings: &Settings,
+    concern: &Concern<'_>,
 ) -> Vec<Finding> {
-    DocumentRanks::new(builds, settings).without_outranked(
+    concern.without_outranked(
         documents,
         |(ClusterDocument { key, origin, .. }, _)| RankedDocument {
             key: key.clone(),
@@ -145,28 +130,27 @@ pub(super) fn without_duplicate_requests(
 /// it is unknown which.
 pub(super) fn without_duplicate_pools(
     objects: Vec<NamedObject>,
-    builds: &Builds,
-    settings: &Settings,
+    concern: &Concern<'_>,
     findings: &mut Vec<Finding>,
 ) -> Vec<NamedObject> {
     let is_pool = |it: &NamedObject| matches!(it.object, AddressObject::Pool(_)) && !it.is_live;
     let (mut pools, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_pool);
-    let ranks = DocumentRanks::new(builds, settings);
-    findings.extend(ranks.joined(&mut pools, |NamedObject { namespace, name, origin, .. }| {
-        let (kind, namespace, name) = (POOL.to_owned(), namespace.clone(), name.clone());
-        RankedDocument { key: PartKey { kind, namespace, name }, origin, is_manifest: true }
-    }));
+    findings.extend(concern.joined(
+        &mut pools,
+        |NamedObject { namespace, name, origin, .. }| {
+            let (kind, namespace, name) = (POOL.to_owned(), namespace.clone(), name.clone());
+            RankedDocument { key: PartKey { kind, namespace, name }, origin, is_manifest: true }
+        },
+    ));
     others.into_iter().chain(pools).collect()
 }
 
 /// Joins the objects of Clusters in the same way.
 pub(super) fn joined_parts(
     mut parts: Vec<(PartKey, PartDocument)>,
-    builds: &Builds,
-    settings: &Settings,
+    concern: &Concern<'_>,
 ) -> (ClusterParts, Vec<Finding>) {
-    let ranks = DocumentRanks::new(builds, settings);
-    let findings = ranks.joined(&mut parts, |(key, document)| RankedDocument {
+    let findings = concern.joined(&mut parts, |(key, document)| RankedDocument {
         key: key.clone(),
         origin: &document.origin,
         is_manifest: live_field(&document.metadata).is_none(),

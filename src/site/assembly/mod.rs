@@ -182,9 +182,6 @@ impl Site {
         take(findings);
         take(proofs.classify(&mut objects.hosts));
         take(concern::without_duplicates(&mut objects.hosts, &state, &settings));
-        for requests in [&mut objects.clusters, &mut objects.cluster_api_clusters] {
-            take(duplicates::without_duplicate_requests(requests, &objects.builds, &settings));
-        }
 
         let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
         take(findings);

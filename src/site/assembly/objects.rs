@@ -159,7 +159,7 @@ pub(super) fn named(
     all.templates.retain(|template| inputs.contains(&template.origin));
     let software = name_software(all.software, &mut names);
     let cluster_parts = name_cluster_parts(all.cluster_parts, &names);
-    let (cluster_parts, findings) = duplicates::joined_parts(cluster_parts, &builds, settings);
+    let (cluster_parts, findings) = duplicates::joined_parts(cluster_parts, &concern);
     let applied_files = AppliedFiles { builds: &builds, agents: &agents, settings };
     if has_cluster_api {
         names.findings.extend(findings);
@@ -188,7 +188,7 @@ pub(super) fn named(
     networks.join_hosts(repo, &files, &hosts);
     findings.extend(applied_files.network_data(&networks, &hosts));
     let address_objects =
-        duplicates::without_duplicate_pools(address_objects, &builds, settings, &mut findings);
+        duplicates::without_duplicate_pools(address_objects, &concern, &mut findings);
     networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);
     let objects = SiteObjects {
         clusters,
@@ -325,6 +325,9 @@ fn name_requests(
         if let Some(origin) = named.in_repo.get(&document.key) {
             document.origin.note_made_from(&origin.file);
         }
+    }
+    for requests in [&mut named.requests, &mut named.cluster_api] {
+        names.findings.extend(duplicates::without_duplicate_requests(requests, concern));
     }
     named
 }
