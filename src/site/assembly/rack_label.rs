@@ -17,7 +17,7 @@ pub(super) fn rack_label(
     hosts: &[Host],
     clusters: &BTreeMap<ClusterKey, Request>,
 ) -> Option<String> {
-    let labels = TopologyLabels::new(settings, hosts.iter().map(|host| &host.labels));
+    let labels = TopologyLabels::new(settings, hosts);
     let label = labels.value(TopologyDomain::Rack).ok();
     let is_used = |label: &String| hosts.iter().any(|host| host.domain(label).is_some());
     label.filter(is_used).or_else(|| commonest_key(hosts, clusters))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::host::Host;
 use crate::input::settings::{FILE, TopologySettings};
 
 /// Topology domain of hosts.
@@ -37,19 +38,10 @@ pub(crate) struct TopologyLabels<'a> {
 
 impl<'a> TopologyLabels<'a> {
     /// Takes the labels from the settings, or else from the hosts.
-    pub(crate) fn new<'h>(
-        settings: &'a TopologySettings,
-        hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
-    ) -> Self {
-        let (mut present, mut missing) = (BTreeSet::new(), BTreeSet::new());
-        missing.extend(
-            [TopologyDomain::Rack, TopologyDomain::Host].map(TopologyDomain::known).concat(),
-        );
-        for labels in hosts {
-            let has = |label: &&str| labels.get(*label).is_some_and(|value| !value.is_empty());
-            present.extend(missing.extract_if(.., has));
-        }
-        Self { settings, present }
+    pub(crate) fn new(settings: &'a TopologySettings, hosts: &[Host]) -> Self {
+        let known = [TopologyDomain::Rack, TopologyDomain::Host].map(TopologyDomain::known);
+        let is_present = |label: &&str| hosts.iter().any(|host| host.domain(label).is_some());
+        Self { settings, present: known.into_iter().flatten().filter(is_present).collect() }
     }
 
     /// Returns the label of a domain; otherwise message and help of a finding.

@@ -83,10 +83,8 @@ impl<'a> RequestContext<'a> {
     }
 
     pub(crate) fn topology_labels(&self) -> &TopologyLabels<'a> {
-        self.topology_labels.get_or_init(|| {
-            let labels = self.inventory.hosts.iter().map(|host| &host.labels);
-            TopologyLabels::new(&self.settings.topology, labels)
-        })
+        self.topology_labels
+            .get_or_init(|| TopologyLabels::new(&self.settings.topology, &self.inventory.hosts))
     }
 
     pub(crate) fn hosts_by_mac(&self) -> &HostsByMac<'a> {
