@@ -6,6 +6,7 @@ use super::node_sets::{NodeSets, RequestedNodeSet};
 use super::{at_all, service_field};
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::base::text::abbreviated;
 use crate::base::text::suggest::alike;
 use crate::site::inventory::{Host, natural};
@@ -17,26 +18,13 @@ const NETWORKS_SHOWN: usize = 8;
 
 /// Finds networks that no host of a node set has.
 pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let mut nowhere: Vec<((&Cluster, &str), Vec<&RequestedNodeSet<'_>>)> = Vec::new();
-    for set in &node_sets.all {
-        for interface in set.cluster.interfaces(set.role) {
-            if !is_nowhere(set, interface, node_sets) {
-                continue;
-            }
-            match nowhere.last_mut() {
-                Some(((cluster, other), sets))
-                    if *other == interface && cluster.key == set.cluster.key =>
-                {
-                    sets.push(set);
-                }
-                _ => nowhere.push(((set.cluster, interface), vec![set])),
-            }
-        }
-    }
-    let nowhere = nowhere.into_iter();
-    nowhere
-        .map(|((cluster, interface), sets)| on_no_host(cluster, interface, &sets, node_sets))
-        .collect()
+    let nowhere = node_sets.all.iter().flat_map(|set| {
+        let interfaces = set.cluster.interfaces(set.role).into_iter();
+        let nowhere = interfaces.filter(|interface| is_nowhere(set, interface, node_sets));
+        nowhere.map(move |interface| ((&set.cluster.key, interface), set))
+    });
+    let findings = grouped(nowhere).into_iter();
+    findings.map(|((_, interface), sets)| on_no_host(interface, &sets, node_sets)).collect()
 }
 
 fn has_networks(host: &Host) -> bool {
@@ -63,11 +51,11 @@ fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
 }
 
 fn on_no_host(
-    cluster: &Cluster,
     interface: &str,
     sets: &[&RequestedNodeSet<'_>],
     node_sets: &NodeSets<'_>,
 ) -> Finding {
+    let cluster = sets[0].cluster;
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
     let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
     let hosts = sets.iter().flat_map(|set| node_sets.hosts(set)).take(MAX_HOSTS);

@@ -12,7 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::read_object::{HostContent, ObjectsByKind, ReadObject};
 use super::substitution::NamespaceInputs;
 use crate::base::api::host::{BareMetalHost, Metadata};
-use crate::base::api::names::{HostKey, ObjectName};
+use crate::base::api::names::ObjectName;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
@@ -304,14 +304,10 @@ pub(super) fn without_duplicates(
     state: &PreviousOutput,
     settings: &Settings,
 ) -> Vec<Finding> {
-    let mut known: HashSet<&HostKey> = HashSet::with_capacity(documents.len());
-    let keys = documents.iter().map(|document| &document.key);
-    let again: HashSet<&HostKey> = keys.clone().filter(|key| !known.insert(*key)).collect();
-    let all = keys.enumerate().filter(|(_, key)| again.contains(key));
-    let by_key = grouped(all.map(|(index, key)| (key, index)));
+    let by_key = grouped(documents.iter().enumerate().map(|(index, it)| (&it.key, index)));
     let mut dropped: BTreeSet<usize> = BTreeSet::new();
     let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
-    for (key, indices) in by_key {
+    for (key, indices) in by_key.into_iter().filter(|(_, indices)| indices.len() > 1) {
         let (meant, mut unused): (Vec<usize>, Vec<usize>) =
             indices.iter().partition(|index| documents[**index].is_meant);
         if meant.is_empty() && state.held.contains_key(key) {

@@ -354,12 +354,7 @@ pub(super) fn filled(
 
 /// Returns whether a value contains parameters.
 fn has_parameters(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains(PARAMETER),
-        Value::Sequence(items) => items.iter().any(has_parameters),
-        Value::Mapping(fields) => fields.values().any(has_parameters),
-        _ => false,
-    }
+    yaml_serde::to_string(value).is_ok_and(|text| text.contains(PARAMETER))
 }
 
 /// Returns the number of values in a value.
