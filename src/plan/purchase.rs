@@ -21,6 +21,7 @@ use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
 use crate::base::api::topology_spread::shared_key;
+use crate::base::grouping::grouped_in_order;
 use crate::site::Site;
 use crate::site::hypothesis::{available_host, usual_namespace};
 use crate::site::inventory::machine::MachineProperties;
@@ -306,56 +307,51 @@ fn kinds(
     let hosts = &site.inventory.hosts;
     let interfaces = demands.iter().flat_map(|demand| &demand.needs.interfaces);
     let interfaces: BTreeSet<String> = interfaces.map(|name| (*name).to_owned()).collect();
-    let mut kinds: Vec<PurchasableKind> = Vec::new();
+    let mut choices = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
         let required_hardware = demand.needs.hardware;
         let machine = MachineProperties::sufficient_for(required_hardware);
-        let machine = machine.filter(|_| demand.needs.machine.is_none()).map(Arc::new);
-        let mut choices = match &machine {
+        let mut labels = match machine.filter(|_| demand.needs.machine.is_none()) {
             Some(_) => label_choices(&demand.needs, demand.settled_limit(), hosts),
             None => Vec::new(),
         };
-        choices.retain(|labels| !unwanted(labels));
-        if choices.is_empty() && is_lacking {
+        labels.retain(|labels| !unwanted(labels));
+        if labels.is_empty() && is_lacking {
             return None;
         }
         let namespace = demand.needs.namespace.cloned();
         let namespace = namespace.unwrap_or_else(|| usual_namespace(hosts));
-        for labels in choices {
+        for labels in labels {
             let keys = demand.needs.limiting_keys().into_iter();
             let open_keys: Vec<String> =
                 keys.filter(|key| !labels.contains_key(*key)).map(str::to_owned).collect();
-            let is_alike = |kind: &&mut PurchasableKind| {
-                kind.namespace == namespace
-                    && kind.labels == labels
-                    && kind.open_keys == open_keys
-                    && kind.required_hardware == *required_hardware
-            };
-            let buyer = Buyer { cluster: demand.cluster.key.clone(), part: demand.part.clone() };
-            match kinds.iter_mut().find(is_alike) {
-                Some(kind) => {
-                    kind.missing += demand.missing;
-                    kind.is_lacking |= is_lacking;
-                    kind.buyers.push(buyer);
-                }
-                None => kinds.push(PurchasableKind {
-                    namespace: namespace.clone(),
-                    labels,
-                    required_hardware: required_hardware.clone(),
-                    machine: machine.clone().unwrap_or_default(),
-                    open_keys,
-                    buyers: vec![buyer],
-                    interfaces: interfaces.clone(),
-                    missing: demand.missing,
-                    is_lacking,
-                    own: 0..0,
-                    known: 0..0,
-                }),
-            }
+            let properties = (namespace.clone(), labels, required_hardware, open_keys);
+            choices.push((properties, (demand, is_lacking)));
         }
     }
-    Some(kinds)
+    let kinds = grouped_in_order(choices).into_iter().map(|(properties, demands)| {
+        let (namespace, labels, required_hardware, open_keys) = properties;
+        let machine = MachineProperties::sufficient_for(required_hardware).unwrap_or_default();
+        let buyers = demands.iter().map(|(demand, _)| Buyer {
+            cluster: demand.cluster.key.clone(),
+            part: demand.part.clone(),
+        });
+        PurchasableKind {
+            namespace,
+            labels,
+            required_hardware: required_hardware.clone(),
+            machine: Arc::new(machine),
+            open_keys,
+            buyers: buyers.collect(),
+            interfaces: interfaces.clone(),
+            missing: demands.iter().map(|(demand, _)| demand.missing).sum(),
+            is_lacking: demands.iter().any(|(_, is_lacking)| *is_lacking),
+            own: 0..0,
+            known: 0..0,
+        }
+    });
+    Some(kinds.collect())
 }
 
 /// Returns the labels of hosts that a selector matches: those that it requires. If it limits the
