@@ -25,60 +25,45 @@ pub struct FileLines {
     pub diff: String,
 }
 
-/// Sink for the lines of a diff.
-trait DiffSink {
-    /// Writes a line of the file behind its sign, or a line of the diff format itself, without its
-    /// line feed.
-    fn line(&mut self, style: Style, sign: Option<char>, line: &str);
-}
-
-/// Diff for people. `git apply` accepts it if no character had to be escaped.
-impl DiffSink for ReportText {
-    fn line(&mut self, style: Style, sign: Option<char>, line: &str) {
-        // Hidden characters of a name are already escaped. A tab ends a name that contains blanks.
-        self.push_line_of_file(style, sign, line);
-    }
-}
-
-/// Diff for programs.
-impl DiffSink for String {
-    fn line(&mut self, _: Style, sign: Option<char>, line: &str) {
-        self.extend(sign);
-        match sign {
-            Some(_) => self.push_str(&masked_line(line)),
-            None => self.push_str(line),
-        }
-        self.push('\n');
-    }
-}
-
-/// Formats changes as a unified diff for `git apply`.
+/// Formats changes as a unified diff for people. `git apply` accepts it if no character had to be
+/// escaped.
 pub fn diff(changes: &OutputChanges) -> ReportText {
     let mut out = ReportText::default();
-    changes.files.iter().for_each(|(path, change)| write_diff(&mut out, path, change.texts()));
+    for (path, change) in &changes.files {
+        // Hidden characters of a name are already escaped. A tab ends a name that contains blanks.
+        write_diff(path, change.texts(), |style, sign, line| {
+            out.push_line_of_file(style, sign, line);
+        });
+    }
     out
 }
 
-/// Formats the unified diff of each file, without styles.
+/// Formats the unified diff of each file for programs.
 pub(super) fn by_file(changes: &OutputChanges) -> Vec<FileLines> {
     let file = |(path, change): (&Utf8PathBuf, &Change)| {
         let mut diff = String::new();
-        write_diff(&mut diff, path, change.texts());
+        write_diff(path, change.texts(), |_, sign, line| {
+            diff.extend(sign);
+            let line = if sign.is_some() { masked_line(line) } else { line.into() };
+            diff.extend([&*line, "\n"]);
+        });
         FileLines { file: path.to_string(), diff }
     };
     changes.files.iter().map(file).collect()
 }
 
+/// Calls `write` for each line of a diff, without its line feed: a line of the file behind its sign,
+/// or one of the diff format itself.
 fn write_diff<'a>(
-    out: &mut impl DiffSink,
     path: &Utf8Path,
     (before, after): (Option<&'a str>, Option<&'a str>),
+    mut write: impl FnMut(Style, Option<char>, &str),
 ) {
     let name = |side: &str| quoted(&format!("{side}/{path}"));
-    out.line(STRONG, None, &format!("diff --git {} {}", name("a"), name("b")));
+    write(STRONG, None, &format!("diff --git {} {}", name("a"), name("b")));
     match (before, after) {
-        (None, _) => out.line(STRONG, None, "new file mode 100644"),
-        (_, None) => out.line(STRONG, None, "deleted file mode 100644"),
+        (None, _) => write(STRONG, None, "new file mode 100644"),
+        (_, None) => write(STRONG, None, "deleted file mode 100644"),
         _ => {}
     }
     let name = |side: &str, text: Option<&str>| match text {
@@ -107,10 +92,10 @@ fn write_diff<'a>(
     let diff = TextDiff::from_slices(&old, &new);
     for (index, hunk) in diff.unified_diff().context_radius(CONTEXT).iter_hunks().enumerate() {
         if index == 0 {
-            out.line(STRONG, None, &format!("--- {}", name("a", before)));
-            out.line(STRONG, None, &format!("+++ {}", name("b", after)));
+            write(STRONG, None, &format!("--- {}", name("a", before)));
+            write(STRONG, None, &format!("+++ {}", name("b", after)));
         }
-        out.line(FAINT, None, &hunk.header().to_string());
+        write(FAINT, None, &hunk.header().to_string());
         for change in hunk.iter_changes() {
             let (sign, style) = match change.tag() {
                 ChangeTag::Equal => (' ', Style::new()),
@@ -119,9 +104,9 @@ fn write_diff<'a>(
             };
             let line = change.value();
             let shown = line.strip_suffix('\n').unwrap_or(line);
-            out.line(style, Some(sign), if is_secret(change.old_index()) { "…" } else { shown });
+            write(style, Some(sign), if is_secret(change.old_index()) { "…" } else { shown });
             if !line.ends_with('\n') {
-                out.line(Style::new(), None, "\\ No newline at end of file");
+                write(Style::new(), None, "\\ No newline at end of file");
             }
         }
     }
