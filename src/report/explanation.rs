@@ -79,11 +79,9 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) {
         let style = if have < wanted { ERROR } else { STRONG };
         let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
         writeln!(out, "  {}", styled(style, head));
-        for machine in &role_machines {
-            for row in rows(machine) {
-                let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-                writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end());
-            }
+        for row in role_machines.iter().flat_map(|machine| rows(machine)) {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end());
         }
         let short = role_machines.iter().filter_map(|machine| {
             Some((machine.part.node.as_ref()?, machine.shortage.as_ref()?.proof()))
