@@ -13,9 +13,10 @@ use kube::core::{Expression, SelectorExt};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, smallest};
+use super::ask::{PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
+use super::shortage::ShortageReason;
 use super::skew::{DomainLimit, DomainRule};
 use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
@@ -114,10 +115,11 @@ pub fn purchase(
     hypothesis: &PlanHypothesis<'_>,
     unwanted: impl Fn(&Labels) -> bool,
 ) -> Option<Purchase> {
-    let (demands, short) = planned.short_demands(hypothesis);
-    if short.is_empty() {
+    let (demands, unserved) = planned.all_demands(hypothesis);
+    if unserved.is_empty() {
         return None;
     }
+    let short = unserved.iter().map(|unserved| unserved.index).collect();
     let unwanted = |labels: &Labels| {
         let mut marks = planned.site().settings.maintenance.iter();
         unwanted(labels) || marks.any(|mark| mark.selects(labels))
@@ -232,11 +234,11 @@ impl PurchaseSearch<'_, '_> {
         let mut hypothesis = self.hypothesis.clone();
         let others = self.all.clone().filter(|host| !bought.contains(host));
         hypothesis.gone.extend(others);
-        let verdict = self.planned.is_all_served(&hypothesis);
-        if verdict == HypothesisVerdict::Undecided {
+        let (_, unserved) = self.planned.all_demands(&hypothesis);
+        if unserved.iter().any(|unserved| unserved.reason == ShortageReason::Undecided) {
             self.is_unproven.set(true);
         }
-        verdict == HypothesisVerdict::Served
+        unserved.is_empty()
     }
 }
 

@@ -9,7 +9,7 @@ use super::{ClusterCopies, ScarceNodeSet, scarce};
 use crate::base::api::names::{ClusterKey, ObjectName};
 use crate::base::api::reservation::Tenants;
 use crate::base::grouping::grouped_in_order;
-use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, is_proven, largest};
+use crate::plan::ask::{PlanHypothesis, PlannedSite, is_proven, largest};
 use crate::site::Site;
 use crate::site::request::Cluster;
 
@@ -75,7 +75,7 @@ pub(super) fn sets(
     let fits = |count: usize| {
         let copies: Vec<Cluster> = copies(count).map(|(copy, _)| copy).collect();
         let hypothesis = PlanHypothesis { more: &copies, ..PlanHypothesis::default() };
-        planned.is_served(&hypothesis) == HypothesisVerdict::Served
+        planned.is_served(&hypothesis)
     };
     // There may be far more hosts than copies that fit, so few copies are tried first.
     let mut high = 1;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Growth, scarce};
 use crate::ask::overview::spare::PlacedNodeSet;
-use crate::plan::ask::{HypothesisVerdict, PlanHypothesis, PlannedSite, is_proven, largest};
+use crate::plan::ask::{PlanHypothesis, PlannedSite, is_proven, largest};
 use crate::site::request::NodeSet;
 
 /// Returns by how much each node set can grow, in their order, and what one host more lacks. The site
@@ -18,11 +18,10 @@ pub(super) fn growths(
     let growth = |(cluster, part, node_set): &PlacedNodeSet<'_>| {
         let grown = |more: usize| NodeSet { active: node_set.active + more, ..(*node_set).clone() };
         let is_served = |more: usize| {
-            let verdict = planned.is_served(&PlanHypothesis {
+            planned.is_served(&PlanHypothesis {
                 resized: Some((&cluster.key, part, &grown(more))),
                 ..PlanHypothesis::default()
-            });
-            verdict == HypothesisVerdict::Served
+            })
         };
         let is_short = planned.is_short(&cluster.key);
         let (mut fit, mut lacking) = (0, today.clone());

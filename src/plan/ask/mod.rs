@@ -75,17 +75,6 @@ pub struct PlanHypothesis<'q> {
 /// Hosts that node sets get under a hypothesis.
 pub(crate) type Replacements = BTreeMap<(ClusterKey, Part), Vec<usize>>;
 
-/// The answer to the question if a hypothesis is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HypothesisVerdict {
-    /// Every cluster has enough hosts.
-    Served,
-    /// Some cluster cannot be served.
-    Unserved,
-    /// The search ended at its limit of steps.
-    Undecided,
-}
-
 /// A node set that lacks hosts under a hypothesis.
 #[derive(Debug, Clone)]
 pub struct NodeSetLack {
@@ -179,17 +168,10 @@ impl<'a> PlannedSite<'a> {
         PlannedSite::with_owners(self.site, self.plan, hosts, more, self.owners.clone())
     }
 
-    /// Returns whether the clusters that a hypothesis affects are served.
-    pub fn is_served(&self, hypothesis: &PlanHypothesis<'_>) -> HypothesisVerdict {
+    /// Returns whether the search finds hosts for the clusters that a hypothesis affects.
+    pub fn is_served(&self, hypothesis: &PlanHypothesis<'_>) -> bool {
         let demands = self.demands(hypothesis, QuestionScope::Affected);
-        verdict(&self.unserved(&demands, &hypothesis.gone))
-    }
-
-    /// Returns whether all clusters that a hypothesis affects, and all that lack hosts in any case, are
-    /// served.
-    pub(super) fn is_all_served(&self, hypothesis: &PlanHypothesis<'_>) -> HypothesisVerdict {
-        let demands = self.demands(hypothesis, QuestionScope::WithShort);
-        verdict(&self.unserved(&demands, &hypothesis.gone))
+        self.unserved(&demands, &hypothesis.gone).is_empty()
     }
 
     /// Returns the node sets that lack more hosts under a hypothesis than without it.
@@ -279,15 +261,15 @@ impl<'a> PlannedSite<'a> {
         Ok(node_sets.collect())
     }
 
-    /// Returns the demands that a hypothesis leaves short.
-    pub(super) fn short_demands<'q>(
+    /// Returns the demands of the clusters that a hypothesis affects or that lack hosts in any case, and
+    /// those of them that are not served.
+    pub(super) fn all_demands<'q>(
         &'q self,
         hypothesis: &'q PlanHypothesis<'_>,
-    ) -> (Vec<NodeSetDemand<'q>>, BTreeSet<usize>) {
+    ) -> (Vec<NodeSetDemand<'q>>, Vec<UnservedDemand>) {
         let demands = self.demands(hypothesis, QuestionScope::WithShort);
         let unserved = self.unserved(&demands, &hypothesis.gone);
-        let short = unserved.iter().map(|unserved| unserved.index).collect();
-        (demands, short)
+        (demands, unserved)
     }
 
     /// Returns whether a cluster cannot be served without a hypothesis.
@@ -373,15 +355,4 @@ impl<'a> PlannedSite<'a> {
 pub fn is_proven(lacking: &[NodeSetLack]) -> bool {
     let mut reasons = lacking.iter().map(|lacking| &lacking.shortage.reason);
     !lacking.is_empty() && reasons.all(|reason| *reason != ShortageReason::Undecided)
-}
-
-fn verdict(unserved: &[UnservedDemand]) -> HypothesisVerdict {
-    let mut reasons = unserved.iter().map(|unserved| &unserved.reason);
-    if reasons.any(|reason| *reason == ShortageReason::Undecided) {
-        HypothesisVerdict::Undecided
-    } else if unserved.is_empty() {
-        HypothesisVerdict::Served
-    } else {
-        HypothesisVerdict::Unserved
-    }
 }
