@@ -129,10 +129,7 @@ fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)
     let key = parts.pop()?;
     let mut container = object;
     for part in parts {
-        container = match container {
-            Value::Mapping(mapping) => mapping.get_mut(part.as_str())?,
-            other => element(other, &part)?,
-        };
+        container = existing(container, &part)?;
     }
     (container.is_mapping() || container.is_sequence()).then_some((container, key))
 }
