@@ -11,6 +11,7 @@ use super::gitops::{
     FluxKustomization, FluxSourceRef, GIT_REPOSITORY, OCI_REPOSITORY,
 };
 use crate::base::text::expanded;
+use crate::base::text::yaml::scalar_text;
 
 /// The API group of Flux's HelmRelease.
 pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
@@ -291,12 +292,7 @@ impl ResourceSet {
 /// Replaces `<< inputs.name >>` in a template; `None` if it has any other expression.
 fn with_inputs(template: &str, inputs: &BTreeMap<String, Value>) -> Option<String> {
     expanded(template, "<<", ">>", |name| {
-        match inputs.get(name.trim().strip_prefix("inputs.")?)? {
-            Value::String(value) => Some(value.clone()),
-            Value::Number(value) => Some(value.to_string()),
-            Value::Bool(value) => Some(value.to_string()),
-            _ => None,
-        }
+        scalar_text(inputs.get(name.trim().strip_prefix("inputs.")?)?)
     })
 }
 

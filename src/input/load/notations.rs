@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use yaml_serde::Value;
 
+use crate::base::text::yaml::scalar_text;
+
 /// Removes the tags of keys, as kustomize does, and returns whether there was one: `! kind` is
 /// `kind`.
 ///
@@ -62,12 +64,9 @@ pub(super) fn labels_as_texts(value: &mut Value) {
             continue;
         };
         for value in map.values_mut() {
-            let text = match &*value {
-                Value::Bool(value) => value.to_string(),
-                Value::Number(number) => number.to_string(),
-                _ => continue,
-            };
-            *value = Value::String(text);
+            if let Some(text) = scalar_text(value) {
+                *value = Value::String(text);
+            }
         }
     }
 }

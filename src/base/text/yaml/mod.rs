@@ -21,6 +21,7 @@ mod scalar;
 use std::fmt;
 
 use serde::de::Deserialize;
+use yaml_serde::Value;
 
 use self::node::YamlNode;
 use self::reader::YamlReader;
@@ -43,6 +44,16 @@ fn in_block_style<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
     let content = reader.root().ok()?;
     let value = T::deserialize(YamlNode::new(&mut reader, content)).ok()?;
     reader.is_done().then_some(value)
+}
+
+/// Returns a scalar of any type as text.
+pub(crate) fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
 }
 
 /// Returns whether a text has only characters that YAML allows anywhere, and no line breaks except

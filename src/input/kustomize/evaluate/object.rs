@@ -9,6 +9,7 @@ use super::StepResult;
 use super::budget::EvaluationBudget;
 use crate::base::api::host;
 use crate::base::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
+pub(super) use crate::base::text::yaml::scalar_text;
 
 /// An object of a build in its current state.
 #[derive(Debug, Clone)]
@@ -395,16 +396,6 @@ pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
         mapping = mapping.get(*key)?.as_mapping()?;
     }
     scalar_text(mapping.get(*last)?)
-}
-
-/// Returns a scalar of any type as text.
-pub(super) fn scalar_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
