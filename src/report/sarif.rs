@@ -6,6 +6,7 @@ use super::ReportDocument;
 use super::problem::ProblemPlace;
 use super::results::{CiResult, CiResults};
 use crate::base::finding::Code;
+use crate::base::text::in_url;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -66,28 +67,10 @@ fn location(place: &ProblemPlace) -> Value {
         region["endLine"] = line.into();
         region["endColumn"] = end.into();
     }
-    json!({"physicalLocation": {"artifactLocation": {"uri": uri(&place.file)}, "region": region}})
-}
-
-/// Encodes a path as a URI reference relative to the repo's root (RFC 3986).
-fn uri(path: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte);
-    path.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    json!({"physicalLocation": {"artifactLocation": {"uri": in_url(&place.file, b"")}, "region": region}})
 }
 
 /// Breaks links, because viewers render `[words](address)`.
 fn without_links(text: &str) -> String {
     text.replace("](", "] (")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_becomes_a_reference_that_leads_back_to_it() {
-        assert_eq!(uri("sites/größe 1/a%b:c.yaml"), "sites/gr%C3%B6%C3%9Fe%201/a%25b%3Ac.yaml");
-    }
 }

@@ -29,6 +29,18 @@ pub fn in_shell(name: &str) -> String {
     format!("'{}'", name.replace('\'', r"'\''"))
 }
 
+/// Encodes a path as a part of a URL (RFC 3986). `allowed` are further characters that stay: a colon may
+/// end the scheme.
+pub(crate) fn in_url(path: &str, allowed: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(byte);
+    path.bytes()
+        .map(|byte| match is_plain(&byte) || allowed.contains(&byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
 /// Compiles a literal pattern; tests use every literal.
 #[expect(clippy::unwrap_used, reason = "only for literals, which tests use")]
 pub(crate) fn pattern(literal: &'static str) -> Regex {
@@ -109,4 +121,17 @@ pub(crate) fn subject_with_first(
 /// Formats a count with its noun: `1 host`, `2 hosts`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_reference_that_leads_back_to_it() {
+        let path = "sites/größe 1/a%b:c.yaml";
+
+        assert_eq!(in_url(path, b""), "sites/gr%C3%B6%C3%9Fe%201/a%25b%3Ac.yaml");
+        assert_eq!(in_url("a:b", b":"), "a:b");
+    }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::api::bmc::BmcAddress;
+use crate::base::text::in_url;
 
 /// Access to a host's BMC for the jump host's tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -33,24 +34,11 @@ impl BmcValues {
         let system = parsed.system().filter(|_| redfish);
         Some(Self {
             url: format!("{scheme}://{host}{port}"),
-            system: system.map(|path| format!("/{}", escaped(path))).unwrap_or_default(),
+            system: system.map(|path| format!("/{}", in_url(path, b":"))).unwrap_or_default(),
             insecure,
             redfish,
         })
     }
-}
-
-/// Escapes the characters of a path that a URL may not have.
-fn escaped(path: &str) -> String {
-    let mut text = String::new();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/.-_~:@!$&'()*+,;=".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    text
 }
 
 #[cfg(test)]
