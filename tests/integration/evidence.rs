@@ -497,6 +497,8 @@ fn the_source_of_a_flux_instance_is_this_repo_by_any_name() {
             "patch: '{kind: GitRepository, metadata: {name: flux-system}, spec: {url: y}}'",
             "SIP0624",
         ),
+        ("target: 3", "SIP0624"),
+        ("path: p.yaml", "SIP0624"),
     ] {
         let more = format!("  kustomize: {{patches: [{{{patch}}}]}}\n");
         let said = with_plain("gitops: flux\n", &instance(own, url, &more)).refused();

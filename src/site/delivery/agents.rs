@@ -190,7 +190,7 @@ impl Agents {
         findings.extend(directories.into_iter().filter_map(|(directory, objects)| {
             let (_, kind) = objects.first()?;
             let message = format!(
-                "what the {kind} in {} makes an agent apply is unknown: it cannot be read, or has templates or patches",
+                "what the {kind} in {} makes an agent apply is unknown: it cannot be read, or has templates, patches or values of other objects",
                 shown(&directory.unwrap_or_default())
             );
             let finding = Finding::new(Code::DirectoryUnread, message);

@@ -52,14 +52,12 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use serde_json::json;
 use yaml_serde::{Mapping, Value};
 
 use super::Builds;
 use crate::base::api::kustomization::{Kustomization, is_kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::finding::{DocumentBuilds, Finding, ForeignValue, Origin, Place, RouteStep};
-use crate::base::layout::KUSTOMIZATION;
 use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
@@ -71,6 +69,7 @@ pub(crate) use listed::is_remote;
 pub(crate) use object::BuildObject;
 use object::{Behavior, Id};
 pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
+pub(crate) use patches::patched;
 use references::NameReference;
 use resource_file::ResourceFile;
 pub(crate) use variables::SubstitutionVariables;
@@ -424,20 +423,6 @@ impl Builds {
         refused.collect()
     }
 }
-
-/// Returns objects as kustomize patches them; `None` if it would fail.
-pub(crate) fn patched(objects: &[Value], patches: &[&Value]) -> Option<Vec<Value>> {
-    let fields = json!({"resources": [PATCHED], "patches": patches}).to_string();
-    let objects: Result<Vec<String>, _> = objects.iter().map(yaml_serde::to_string).collect();
-    let file = Utf8PathBuf::from(KUSTOMIZATION);
-    let builds = Builds::default().with_files([(file.as_path(), fields.as_str())].into_iter());
-    let objects = objects.ok()?.join("---\n").into_bytes();
-    let files = [(PATCHED.into(), objects), (file, fields.into_bytes())];
-    builds.built(&Files::in_memory(files.into_iter()), 0, BTreeMap::new()).ok()
-}
-
-/// Name of the file with objects to patch.
-const PATCHED: &str = "objects.yaml";
 
 /// Returns the kustomization in a file, if it is one.
 fn kustomization_of((path, text): (&Utf8Path, &str)) -> Option<(Origin, Kustomization)> {

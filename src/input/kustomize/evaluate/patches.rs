@@ -1,9 +1,10 @@
 //! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::json;
 use yaml_serde::{Mapping, Value};
 
 use super::budget::EvaluationBudget;
@@ -17,9 +18,26 @@ use super::{
 };
 use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget, has};
 use crate::base::finding::{Place, RouteStep};
+use crate::base::layout::KUSTOMIZATION;
 use crate::base::text::credentials::masked_value;
 use crate::base::text::yaml;
-use crate::input::kustomize::{KustomizationNode, join};
+use crate::input::kustomize::{Builds, KustomizationNode, join};
+use crate::input::load::Files;
+
+/// Name of the file with objects to patch.
+const PATCHED: &str = "objects.yaml";
+
+/// Returns objects as kustomize patches them; `None` if it would fail.
+pub(crate) fn patched(objects: &[Value], patches: &[&Value]) -> Option<Vec<Value>> {
+    let fields = json!({"resources": [PATCHED], "patches": patches}).to_string();
+    let objects: Result<Vec<String>, _> = objects.iter().map(yaml_serde::to_string).collect();
+    let file = Utf8PathBuf::from(KUSTOMIZATION);
+    let builds = Builds::default().with_files([(file.as_path(), fields.as_str())].into_iter());
+    builds.roots().next()?;
+    let objects = objects.ok()?.join("---\n").into_bytes();
+    let files = [(PATCHED.into(), objects), (file, fields.into_bytes())];
+    builds.built(&Files::in_memory(files.into_iter()), 0, BTreeMap::new()).ok()
+}
 
 impl BuildEvaluation<'_> {
     /// Applies `patchesStrategicMerge`.
