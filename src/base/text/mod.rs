@@ -18,6 +18,8 @@ mod tokens;
 pub(crate) mod visible;
 pub(crate) mod yaml;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use regex::Regex;
 
 /// Quotes a name as one word for a shell.
@@ -79,6 +81,12 @@ pub(crate) fn pointer_key(escaped: &str) -> String {
 /// Returns whether git has written the conflicts of a merge into a text.
 pub(crate) fn has_conflicts(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
+}
+
+/// Decodes base64 of a text, which YAML may fold into lines.
+pub(crate) fn from_base64(encoded: &str) -> Option<String> {
+    let unfolded: String = encoded.split_ascii_whitespace().collect();
+    String::from_utf8(BASE64_STANDARD.decode(unfolded).ok()?).ok()
 }
 
 /// Returns whether a text has characters that make it a glob.

@@ -8,8 +8,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -24,7 +22,7 @@ use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::grouping::grouped;
-use crate::base::text::{bounded, counted};
+use crate::base::text::{bounded, counted, from_base64};
 use crate::input::decode::suspected_templates;
 use crate::input::kustomize::Builds;
 use crate::input::load::foreign_format::foreign_format;
@@ -290,7 +288,7 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     if PUBLIC_KEYS.contains(&key) {
         return false;
     }
-    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    let decoded = is_encoded.then(|| from_base64(text)).flatten();
     // A placeholder may be valid base64.
     if is_placeholder(text) {
         return false;
@@ -304,15 +302,10 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
         || sops::is_encrypted_file(text))
 }
 
-fn decoded(text: &str) -> Option<String> {
-    let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()
-}
-
 /// Returns the text of a value, decoded if it can be.
 fn text_of(value: &Value, is_encoded: bool) -> Option<Cow<'_, str>> {
     let text = value.as_str()?;
-    let decoded = is_encoded.then(|| decoded(text)).flatten();
+    let decoded = is_encoded.then(|| from_base64(text)).flatten();
     Some(decoded.map_or(Cow::Borrowed(text), Cow::Owned))
 }
 
@@ -479,6 +472,9 @@ fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Findi
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+
     use super::*;
     use crate::input::load::Stream;
     use crate::{Options, generate};

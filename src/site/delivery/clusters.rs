@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use yaml_serde::Value;
 
 use crate::base::api::gitops::{
     ApplicationDestination, CLUSTER_SECRET, ClusterSecret, SECRET_TYPE,
 };
 use crate::base::layout::VARIABLE;
+use crate::base::text::from_base64;
 use crate::input::load::sops;
 use crate::input::settings::gitops::IN_CLUSTER;
 
@@ -39,10 +38,9 @@ impl ArgocdCluster {
             text.filter(|text| !sops::is_encrypted(text)).map(str::to_owned)
         };
         // `data` is base64, `stringData` is not.
-        let decoded =
-            |text: String| String::from_utf8(BASE64_STANDARD.decode(text.trim()).ok()?).ok();
         let value = |key: &str| {
-            let value = text(&string_data, key).or_else(|| text(&data, key).and_then(decoded));
+            let encoded = || text(&data, key).and_then(|text| from_base64(&text));
+            let value = text(&string_data, key).or_else(encoded);
             value.filter(|value| !value.contains(VARIABLE))
         };
         let (name, server, project) = (value("name"), value("server"), value("project"));

@@ -3,6 +3,7 @@
 use super::host::Host;
 use super::networks::NoNetworkData;
 use crate::base::api::ipam::ADDRESSES;
+use crate::base::text::known_names;
 
 /// Returns advice for a host without network data: a command, or lines to write. `None` if the host
 /// has some, or another finding advises already.
@@ -35,9 +36,8 @@ pub(crate) fn remedy(host: &Host) -> Option<String> {
              {secret} is not in the base cluster"
         )),
         Err(NoNetworkData::Keyless(secret, keyless)) => {
-            let shown: Vec<String> =
-                keyless.keys.iter().take(KEYS_SHOWN).map(|key| format!("`{key}`")).collect();
-            let has = if shown.is_empty() { "no key".to_owned() } else { shown.join(", ") };
+            let keys: Vec<String> = keyless.keys.iter().map(|key| format!("`{key}`")).collect();
+            let has = known_names(&keys, KEYS_SHOWN);
             Some(format!(
                 "put the network data of the Secret {secret} under the key `networkData`; it has {has}"
             ))

@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use camino::Utf8PathBuf;
 
 use super::keyless::KeylessSecret;
@@ -13,7 +11,7 @@ use crate::base::api::host;
 use crate::base::api::names::{ObjectName, SecretKey};
 use crate::base::api::network_data::{MalformedNetworkData, NetworkData};
 use crate::base::finding::{DocumentField, Origin, Place};
-use crate::base::text::non_empty;
+use crate::base::text::{from_base64, non_empty};
 use crate::input::kustomize::Builds;
 use crate::input::load::sops;
 
@@ -157,14 +155,7 @@ pub(crate) fn read_value(value: &str, encoded: bool) -> Result<NetworkData, Netw
     if !encoded {
         return read_text(value);
     }
-    // YAML folds long base64 texts into lines. Most are not folded.
-    let unfolded = || value.split_ascii_whitespace().collect::<String>();
-    let bytes = BASE64_STANDARD
-        .decode(value)
-        .or_else(|_| BASE64_STANDARD.decode(unfolded()))
-        .map_err(|_| NetworkDataError::NotBase64)?;
-    let text = String::from_utf8(bytes).map_err(|_| NetworkDataError::NotBase64)?;
-    read_text(&text)
+    read_text(&from_base64(value).ok_or(NetworkDataError::NotBase64)?)
 }
 
 /// Parses network data; a file that sops encrypted is returned as [`NetworkDataError::Encrypted`].
