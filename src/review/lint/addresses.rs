@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
-use super::{at_all, service_field, services};
+use super::{service_field, services};
 use crate::base::api::ipam::ADDRESSES;
 use crate::base::api::names::{ClusterKey, Role};
 use crate::base::finding::{Code, Finding, Place};
@@ -63,10 +63,10 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
                 "{field} `{address}` of `{key}` is in a range of the IPPool `{}/{name}`, which may give it to a Machine",
                 key.namespace
             );
-            let finding =
-                at_all(Finding::new(Code::SharedAddress, message), places.iter().cloned())
-                    .help("take it out of the range, or reserve it in the pool's `preAllocations`")
-                    .for_cluster(key);
+            let finding = Finding::new(Code::SharedAddress, message)
+                .at_each(places.iter().cloned())
+                .help("take it out of the range, or reserve it in the pool's `preAllocations`")
+                .for_cluster(key);
             let pool = pool.origin.iter().map(|origin| (origin.name(), "the pool"));
             findings.push(finding.see_each(pool));
         }
@@ -79,9 +79,8 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
             "clusterIP" => "set the address at which the base cluster's NodePorts are reachable",
             _ => "give the host another address: this one moves between the control planes",
         };
-        let finding = at_all(Finding::new(Code::SharedAddress, message), places.into_iter())
-            .help(help)
-            .for_cluster(key);
+        let finding =
+            Finding::new(Code::SharedAddress, message).at_each(places).help(help).for_cluster(key);
         findings.push(finding.see(place_of_address(host, address), format!("host {}", host.key)));
     }
     findings

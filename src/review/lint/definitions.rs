@@ -48,7 +48,7 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
             "apply the definition once, or mute {} if the base cluster already has it:\n{command}",
             Code::RequestsUndefined
         ));
-        Some(places.into_iter().fold(finding, Finding::at))
+        Some(finding.at_each(places))
     };
     found.into_iter().filter_map(describe).collect()
 }

@@ -59,8 +59,8 @@ fn unfit_names(cluster: &Cluster) -> Option<Finding> {
     let message = format!("invalid node name: `{first}` is not a DNS-1123 subdomain{others}");
     let places = unfit.iter().map(|(_, node_set)| cluster.origin.key(node_set.at.route.clone()));
     Some(
-        places
-            .fold(Finding::new(Code::UnfitNodeName, message), Finding::at)
+        Finding::new(Code::UnfitNodeName, message)
+            .at_each(places)
             .help("use lower-case letters, digits, `-` and `.`: the inventory name becomes the node name")
             .for_cluster(&cluster.key),
     )

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::node_sets::{NodeSets, RequestedNodeSet};
-use super::{at_all, service_field};
+use super::service_field;
 use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
@@ -71,7 +71,7 @@ fn on_no_host(
     let (key, names) = (&cluster.key, names.join(" or "));
     let message = format!("no host available to {names} of `{key}` {what} `{interface}`");
     let finding = Finding::new(Code::UnknownInterface, message).help(help).for_cluster(key);
-    at_all(finding, places(cluster, interface, &roles).into_iter())
+    finding.at_each(places(cluster, interface, &roles))
 }
 
 /// Suggests a network that hosts have, among those that may be shown.

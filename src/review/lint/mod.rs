@@ -111,11 +111,3 @@ fn services<'a>(
 fn service_field(cluster: &Cluster, service: &ClusterService, field: &'static str) -> Place {
     cluster.origin.at(service.route().into_iter().chain([field.into()]))
 }
-
-/// Adds the places of one mistake to a finding; the first one is the main one.
-fn at_all(finding: Finding, places: impl Iterator<Item = Place>) -> Finding {
-    places.fold(finding, |finding, place| match finding.places.is_empty() {
-        true => finding.at(place),
-        false => finding.see(place, "the same"),
-    })
-}
