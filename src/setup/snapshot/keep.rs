@@ -151,7 +151,7 @@ fn set(object: &mut Value, pointer: &str, value: impl Into<Value>) {
 }
 
 /// Keeps every valid label, because selectors and topology keys may name any.
-fn labels(live: Option<&Value>) -> Map<String, Value> {
+pub(super) fn labels(live: Option<&Value>) -> Map<String, Value> {
     let labels = live.and_then(Value::as_object).into_iter().flatten();
     let is_label = |key: &str, value: &Value| {
         is_label_key(key) && value.as_str().is_some_and(is_label_or_empty)

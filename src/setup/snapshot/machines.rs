@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Snapshot, keep, text_at};
 use crate::base::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, MACHINE, METAL3_MACHINE,
     TOPOLOGY_DEPLOYMENT_NAME,
 };
-use crate::base::api::names::{HostKey, is_label_value};
+use crate::base::api::names::HostKey;
 
 /// The live objects: kind, plural, and versions, the newest first.
 pub(super) const LIVE: [(&str, &str, &[&str]); 2] = [
@@ -29,12 +29,8 @@ const LABELS: [&str; 4] =
 pub(super) fn keep_machine(kept: &mut Value, live: &Value) {
     kept["spec"] = json!({});
     keep::keep_texts(kept, live, &["/spec/clusterName", "/spec/failureDomain", "/spec/providerID"]);
-    let labels = LABELS.into_iter().filter_map(|key| {
-        let value = live.pointer("/metadata/labels")?.get(key)?.as_str()?;
-        let is_valid = value.is_empty() || is_label_value(value);
-        is_valid.then(|| (key.to_owned(), value.into()))
-    });
-    let labels: Map<String, Value> = labels.collect();
+    let mut labels = keep::labels(live.pointer("/metadata/labels"));
+    labels.retain(|key, _| LABELS.contains(&key.as_str()));
     if !labels.is_empty() {
         kept["metadata"]["labels"] = labels.into();
     }
