@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use yaml_serde::Value;
 
-use super::legacy;
+use super::{legacy, unwrapped};
 use crate::base::api::provisioning::{Provisioning, Software};
 use crate::base::api::sipcluster::SIPCluster;
 
@@ -97,11 +97,7 @@ fn plain(schema: &mut JSONSchemaProps) {
         schema.additional_properties = None;
     }
     if let Some(text) = &mut schema.description {
-        *text = text
-            .split("\n\n")
-            .map(|paragraph| paragraph.replace('\n', " "))
-            .collect::<Vec<_>>()
-            .join("\n\n");
+        *text = unwrapped(text);
     }
     schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(plain);
     match &mut schema.items {

@@ -5,6 +5,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::unwrapped;
 use crate::base::api::assignment::PRIORITY;
 use crate::base::api::names::{
     LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAMESPACE_PATTERN, OBJECT_NAME_PATTERN,
@@ -260,8 +261,7 @@ fn describe(object: &mut Map<String, Value>) {
     let Some(Value::String(text)) = object.get_mut("description") else {
         return;
     };
-    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
-    *text = paragraphs.collect::<Vec<_>>().join("\n\n");
+    *text = unwrapped(text);
     if text.contains('`') {
         let markdown = text.clone();
         object.insert("markdownDescription".to_owned(), markdown.into());

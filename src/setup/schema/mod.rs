@@ -17,3 +17,9 @@ mod legacy;
 
 pub use definition::{provisioning_crd, sipcluster_crd, software_crd, yaml};
 pub use editor::{provisioning, settings, sipcluster, software};
+
+/// Joins the lines of each paragraph.
+fn unwrapped(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
