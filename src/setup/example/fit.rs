@@ -306,11 +306,7 @@ fn unused_name(generated: &GeneratedSite, namespace: &str) -> String {
     let requested = generated.site.clusters.keys();
     let used: BTreeSet<String> =
         requested.chain(&generated.site.state.clusters).map(ToString::to_string).collect();
-    let mut name = NAME.to_owned();
-    let mut number = 1;
-    while used.contains(&format!("{namespace}/{name}")) {
-        number += 1;
-        name = format!("{NAME}-{number}");
-    }
-    name
+    let numbered = (2..).map(|number| format!("{NAME}-{number}"));
+    let mut names = std::iter::once(NAME.to_owned()).chain(numbered);
+    names.find(|name| !used.contains(&format!("{namespace}/{name}"))).unwrap_or_default()
 }
