@@ -10,7 +10,7 @@ use sipgen::report;
 use sipgen::site::Site;
 use sipgen::site::hypothesis::{HostChoice, chosen, selectors};
 
-use super::{AnswerFormat, CommandError, CommandResult, print, print_document, repo, say};
+use super::{AnswerFormat, CommandError, CommandResult, print_answer, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,10 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let selectors = selectors(&arguments.hosts, &generated.site)?;
         let answer = drain(generated, &hosts, &selectors, arguments.at_once.get().into());
         is_planned &= answer.verdict == DrainVerdict::Planned;
-        match arguments.format {
-            AnswerFormat::Text => print(report::drain(&answer)),
-            AnswerFormat::Json => print_document(&report::ReportDocument::json(&answer)?),
-        }
+        print_answer(arguments.format, report::drain(&answer), &answer)?;
     }
     drop(lock);
     say(report::findings(&errors, &sites.repo));

@@ -5,12 +5,12 @@ use std::str::FromStr;
 use sipgen::base::api::names::{ClusterKey, HostKey};
 use sipgen::base::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
-use sipgen::report::{self, ReportDocument};
+use sipgen::report;
 use sipgen::site::assembly::hardware::{self};
 use sipgen::site::hypothesis::{similar_cluster, similar_host, with_suggestion};
 use sipgen::site::inventory::hardware::HostHardware;
 
-use super::{AnswerFormat, CommandError, CommandResult, print, print_document, repo, say};
+use super::{AnswerFormat, CommandError, CommandResult, print, print_answer, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,33 +94,22 @@ struct ExplainedHost {
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
     match &arguments.subject {
-        None => explain_codes(arguments.format),
-        Some(Subject::Code(code)) => explain_code(*code, arguments.format),
+        None => {
+            let all: Vec<_> = Code::ALL.iter().map(report::code_as_json).collect();
+            print_answer(arguments.format, report::codes(), &all)?;
+            Ok(CommandResult::Yes)
+        }
+        Some(Subject::Code(code)) => {
+            let answer = report::code_as_json(code);
+            print_answer(arguments.format, report::explain_code(*code), &answer)?;
+            Ok(CommandResult::Yes)
+        }
         Some(Subject::Name(name)) => explain_name(name, arguments),
         Some(Subject::Unqualified(name)) => {
             let sites = arguments.from.chosen()?.sites()?;
             Err(unknown_name(name, name, &repo::generate(&sites)?))
         }
     }
-}
-
-fn explain_codes(format: AnswerFormat) -> Result<CommandResult, CommandError> {
-    match format {
-        AnswerFormat::Text => print(report::codes()),
-        AnswerFormat::Json => {
-            let codes = Code::ALL.iter().map(report::code_as_json);
-            print_document(&ReportDocument::json(&codes.collect::<Vec<_>>())?);
-        }
-    }
-    Ok(CommandResult::Yes)
-}
-
-fn explain_code(code: Code, format: AnswerFormat) -> Result<CommandResult, CommandError> {
-    match format {
-        AnswerFormat::Text => print(report::explain_code(code)),
-        AnswerFormat::Json => print_document(&ReportDocument::json(&report::code_as_json(&code))?),
-    }
-    Ok(CommandResult::Yes)
 }
 
 /// Reports that neither a cluster nor a host has a name, of which `own` is without namespace.

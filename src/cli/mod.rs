@@ -217,6 +217,19 @@ fn fitted(text: ReportText, is_terminal: bool) -> ReportText {
     size.map_or_else(|| text.clone(), |(width, _)| text.fitted(width.0.into()))
 }
 
+/// Prints an answer as text or JSON to stdout.
+fn print_answer(
+    format: AnswerFormat,
+    text: ReportText,
+    answer: &impl serde::Serialize,
+) -> Result<(), CommandError> {
+    match format {
+        AnswerFormat::Text => print(text),
+        AnswerFormat::Json => print_document(&ReportDocument::json(answer)?),
+    }
+    Ok(())
+}
+
 /// Prints a machine-readable result to stdout.
 fn print_document(document: &ReportDocument) {
     // A closed pipe is no failure, as in `print`.
