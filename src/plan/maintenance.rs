@@ -1,15 +1,12 @@
 //! Reports assigned hosts that are marked for maintenance.
 
-use std::collections::BTreeMap;
-
 use super::assignments::Assignments;
 use super::violations::Violation;
-use crate::base::api::names::ClusterKey;
+use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding};
-use crate::base::text::counted;
+use crate::base::grouping::grouped;
+use crate::base::text::{abbreviated, counted};
 use crate::site::Site;
-use crate::site::inventory::Host;
-use crate::site::inventory::maintenance::MaintenanceMark;
 
 /// Number of hosts that a finding lists.
 const LISTED: usize = 5;
@@ -17,35 +14,26 @@ const LISTED: usize = 5;
 /// Reports retained hosts in maintenance: one finding for each cluster and mark. Hosts that are
 /// annotated with the same reason share one.
 pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
-    let mut by_mark: BTreeMap<(&ClusterKey, String), (&MaintenanceMark, Vec<&Host>)> =
-        BTreeMap::new();
     let violations = assignments.violations.iter();
-    for (index, _) in violations.filter(|(_, violation)| **violation == Violation::InMaintenance) {
+    let marked = violations.filter(|(_, violation)| **violation == Violation::InMaintenance);
+    let by_mark = grouped(marked.filter_map(|(index, _)| {
         let host = &site.inventory.hosts[*index];
-        let owner = assignments.retained.get(index).and_then(|owners| owners.first());
-        if let (Some((cluster, ..)), Some(mark)) = (owner, host.maintenance.as_deref()) {
-            let entry = by_mark.entry((cluster, mark.to_string()));
-            entry.or_insert_with(|| (mark, Vec::new())).1.push(host);
-        }
-    }
-    let describe = |((cluster, reason), (mark, hosts)): (
-        (&ClusterKey, String),
-        (&MaintenanceMark, Vec<&Host>),
-    )| {
-        let mut names: Vec<String> =
-            hosts.iter().take(LISTED).map(|host| host.key.to_string()).collect();
-        if hosts.len() > LISTED {
-            names.push(format!("{} more", hosts.len() - LISTED));
-        }
+        let (cluster, ..) = assignments.retained.get(index)?.first()?;
+        Some(((cluster, host.maintenance.as_ref()?.to_string()), host))
+    }));
+    let mut findings = Vec::new();
+    for ((cluster, reason), hosts) in by_mark {
+        let names: Vec<&HostKey> = hosts.iter().map(|host| &host.key).collect();
         let message = format!(
             "{cluster} keeps {} in maintenance ({reason}): {}",
             counted(hosts.len(), "host"),
-            names.join(", ")
+            abbreviated(&names, LISTED)
         );
-        Finding::new(Code::InMaintenance, message)
-            .at(mark.place.clone())
-            .help("run `sipgen drain` to plan their replacement, or remove the mark")
-            .for_cluster(cluster)
-    };
-    by_mark.into_iter().map(describe).collect()
+        let mark = hosts.first().and_then(|host| host.maintenance.as_ref());
+        let finding = Finding::new(Code::InMaintenance, message)
+            .at_each(mark.map(|mark| mark.place.clone()))
+            .help("run `sipgen drain` to plan their replacement, or remove the mark");
+        findings.push(finding.for_cluster(cluster));
+    }
+    findings
 }
