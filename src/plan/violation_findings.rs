@@ -118,12 +118,7 @@ impl Assignments<'_> {
                 (None, _) => violation.words().to_owned(),
             };
             let message = format!("host {} ({part} of {cluster}) {words}", host.key);
-            let asks = if part.node.is_some() {
-                "what is asked of it"
-            } else {
-                "what the node set asks for"
-            };
-            let asked_for = asked_for.map(|place| (place, asks));
+            let asked_for = asked_for.map(|place| (place, "what the node set asks for"));
             let finding = Finding::new(code, message).at(place).see_each(asked_for);
             Some(finding.help(help).for_cluster(cluster))
         };
