@@ -48,7 +48,6 @@ impl<'a> NodeSetDemand<'a> {
         part: &'a Part,
         node_set: &'a NodeSet,
         kept: &[PlacedHost],
-        is_replaceable: impl Fn(usize) -> bool,
     ) -> Self {
         let needs = Needs::new(cluster, part, node_set);
         let hosts = kept.iter().map(|assigned| &site.inventory.hosts[assigned.host]);
@@ -57,7 +56,6 @@ impl<'a> NodeSetDemand<'a> {
         counts.retain(|_, hosts| *hosts >= node_set.max_per_domain);
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
-        let replaceable = kept.iter().copied().filter(|host| is_replaceable(*host)).collect();
         Self {
             cluster,
             part,
@@ -66,7 +64,7 @@ impl<'a> NodeSetDemand<'a> {
             wanted,
             missing: wanted.saturating_sub(kept.len()),
             kept,
-            replaceable,
+            replaceable: Vec::new(),
             domains: counts.into_keys().collect(),
             spreads: Vec::new(),
             uneven: BTreeMap::new(),

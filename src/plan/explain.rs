@@ -197,15 +197,9 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
                 continue;
             }
             let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
-            let demand = NodeSetDemand::new(
-                site,
-                cluster,
-                part,
-                node_set,
-                kept.map_or(&[], Vec::as_slice),
-                |_| false,
-            )
-            .with_domain_limits(&domains, &site.inventory.hosts, &none);
+            let kept = kept.map_or(&[][..], Vec::as_slice);
+            let demand = NodeSetDemand::new(site, cluster, part, node_set, kept)
+                .with_domain_limits(&domains, &site.inventory.hosts, &none);
             let refusal = eligibility::refusal(index, host, &demand.asker(&availability, None));
             refused.push(NodeSetRefusal {
                 cluster: cluster.key.clone(),

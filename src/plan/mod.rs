@@ -370,13 +370,11 @@ fn demands<'a>(
         // Machines on hosts of other node sets need no host of their own.
         let elsewhere = assignments.machines_elsewhere(&cluster.key, part);
         let kept: Vec<PlacedHost> = kept.chain(elsewhere).collect();
-        let mut demand =
-            NodeSetDemand::new(site, cluster, part, node_set, &kept, |host| gives_way(part, host))
-                .with_domain_limits(&domains, &site.inventory.hosts, &none);
-        if rebalance {
-            demand = demand.rebalanced(site);
-        }
-        demand
+        let mut demand = NodeSetDemand::new(site, cluster, part, node_set, &kept);
+        let hosts = demand.kept.iter().copied();
+        demand.replaceable = hosts.filter(|host| gives_way(part, *host)).collect();
+        let demand = demand.with_domain_limits(&domains, &site.inventory.hosts, &none);
+        if rebalance { demand.rebalanced(site) } else { demand }
     };
     node_sets.into_par_iter().map(demand).collect()
 }

@@ -68,7 +68,7 @@ impl<'a> PlannedSite<'a> {
         let stays: Vec<PlacedHost> = stays.copied().collect();
         let none = BTreeSet::new();
         let without = if hypothesis.is_drain { &none } else { gone };
-        let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays, |_| false)
+        let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays)
             .with_domain_limits(&self.matching_domains, self.hosts, without);
         if !hypothesis.is_drain {
             return demand;
