@@ -157,10 +157,7 @@ fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow> {
 fn shown_lacking(lacking: &[LackingNodeSet], all: bool) -> (Vec<&LackingNodeSet>, usize) {
     let mut lacking: Vec<&LackingNodeSet> = lacking.iter().collect();
     lacking.dedup();
-    let shown = if all { lacking.len() } else { ROWS_SHOWN };
-    let left_out = lacking.len().saturating_sub(shown);
-    lacking.truncate(shown);
-    (lacking, left_out)
+    first_by(lacking, all, ROWS_SHOWN, |_| ())
 }
 
 /// Describes a node set that lacks hosts.

@@ -153,11 +153,10 @@ fn write_hardware(out: &mut ReportText, overview: &Overview, all: bool) {
     }
     write_heading(out, "hardware");
     writeln!(out, "  hosts  free  kind");
-    let shown = if all { overview.hardware.len() } else { KINDS_SHOWN };
-    for HardwareKind { kind, hosts, free } in overview.hardware.iter().take(shown) {
+    let (shown, left_out) = first_by(&overview.hardware, all, KINDS_SHOWN, |_| ());
+    for HardwareKind { kind, hosts, free } in shown {
         writeln!(out, "  {hosts:>5}  {free:>4}  {}", one_line(kind));
     }
-    let left_out = overview.hardware.len().saturating_sub(shown);
     write_more(out, 2, left_out, "kind", "; --all shows all")
 }
 
