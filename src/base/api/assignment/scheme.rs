@@ -1,7 +1,6 @@
 //! The labels that assigned hosts bear, as chosen in the settings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;
@@ -51,31 +50,8 @@ impl Default for Scheme {
 
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let labels: BTreeMap<String, QuotedText> = unique::map(deserializer)?;
-        let labels = labels.into_iter().map(|(key, QuotedText(value))| (key, value));
-        Self::try_from(labels.collect::<BTreeMap<_, _>>()).map_err(de::Error::custom)
-    }
-}
-
-/// A text that may start with `{{`, which YAML reads as a mapping unless it is in quotes.
-struct QuotedText(String);
-
-impl<'de> Deserialize<'de> for QuotedText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct QuotedTextVisitor;
-
-        impl<'de> de::Visitor<'de> for QuotedTextVisitor {
-            type Value = QuotedText;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, in quotes if it has `{{`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<QuotedText, E> {
-                Ok(QuotedText(text.to_owned()))
-            }
-        }
-        deserializer.deserialize_str(QuotedTextVisitor)
+        let labels: BTreeMap<String, String> = unique::map(deserializer)?;
+        Self::try_from(labels).map_err(de::Error::custom)
     }
 }
 
