@@ -276,6 +276,32 @@ fn a_namespace_that_an_agent_gives_to_hosts_is_refused_unless_they_have_it() {
 }
 
 #[test]
+fn two_objects_of_one_name_are_for_two_base_clusters() {
+    let object = |name: &str, directory: &str| {
+        flux(&format!("./overlays/hosts/declared/{directory}"), "")
+            .replace("{name: lab,", &format!("{{name: {name},"))
+    };
+    for (other, directory, is_reported) in
+        [("lab", "staging", true), ("staging", "staging", false), ("lab", "nothing", false)]
+    {
+        let repo = Repo::empty();
+        repo.write("sipgen.yaml", "gitops: flux\n");
+        for (site, name) in [("prod", "h1"), ("staging", "h2")] {
+            repo.write(&format!("{site}/hosts.yaml"), &host(name, ""));
+            repo.write(&format!("{site}/kustomization.yaml"), "resources: [hosts.yaml]\n");
+        }
+        repo.write("clusters/prod/k.yaml", &object("lab", "prod"));
+        repo.write("clusters/staging/k.yaml", &object(other, directory));
+        repo.want("metal/e", 1);
+
+        let said = repo.generate(&[]).expect(0).stderr;
+
+        let message = "is there twice, for overlays/hosts/declared/";
+        assert_eq!(said.contains(message), is_reported, "{other} {directory}: {said}");
+    }
+}
+
+#[test]
 fn hosts_without_a_namespace_are_refused_for_flux() {
     let hosts: String = (1..=2).map(|number| host(&format!("h{number}"), "")).collect();
     for (settings, namespace, is_refused) in [

@@ -50,7 +50,8 @@ pub(crate) fn is_encrypted_file(text: &str) -> bool {
         let file = serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
         return file.get("sops").is_some_and(|own| own.get("mac").is_some());
     }
-    text.lines().any(|line| line.starts_with("sops:") || line.starts_with("sops_mac="))
+    let starts = ["sops:", "sops_mac=", "[sops]"];
+    text.lines().any(|line| starts.iter().any(|start| line.starts_with(start)))
 }
 
 #[cfg(test)]
@@ -64,6 +65,7 @@ mod tests {
             (r#"{"data": "ENC[x]", "sops": {"mac": "ENC[y]"}}"#, true),
             (r#"{"networks": ["ENC[x]"], "sops": {"mac": "ENC[y]"}}"#, true),
             ("networkData=ENC[x]\nsops_mac=ENC[y]\n", true),
+            ("[default]\nkey = ENC[x]\n\n[sops]\nmac = ENC[y]\n", true),
             ("a: b # sops: ENC[x]\n", false),
             (r#"{"networks": []}"#, false),
         ] {

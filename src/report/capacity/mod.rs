@@ -177,7 +177,7 @@ fn size(purchase: &Purchase) -> String {
         (None, _) => "no purchase was found that changes this".to_owned(),
         (Some(hosts), true) => format!("{}; {less}", counted(hosts, "host")),
         (Some(hosts), false) => {
-            format!("{}; the search for fewer ended at its limit of steps", counted(hosts, "host"))
+            format!("{}; that fewer do not suffice is not proven", counted(hosts, "host"))
         }
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn check(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut renderers: BTreeMap<&HostKey, &AppliedDirectory> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, &AppliedDirectory> = BTreeMap::new();
     for reached in all_reached {
         let applied = reached.applied;
         let is_known = |root: &&usize| repo.inventory.roots.contains_key(*root);
@@ -72,6 +73,13 @@ pub(super) fn check(
                 findings.push(delivered::two_appliers(one, other, &applied.directory));
                 continue;
             }
+            // An Application may have several sources.
+            let is_single = applied.agent == GitopsAgent::Flux && !applied.is_one_of_several;
+            if is_single && !keys.is_empty() {
+                let other = by_name.insert(&applied.by, applied);
+                let other = other.filter(|other| other.directory != applied.directory);
+                findings.extend(other.map(|other| named_twice(applied, other)));
+            }
             renderers.extend(keys.into_iter().map(|host| (host, applied)));
             if is_chosen {
                 wiring.applied.extend(hosts_by_root.keys().chain(&overlays));
@@ -88,6 +96,19 @@ pub(super) fn check(
         }
     }
     findings
+}
+
+/// Reports two objects of one name that apply different hosts.
+fn named_twice(one: &AppliedDirectory, other: &AppliedDirectory) -> Finding {
+    let AppliedDirectory { by, place, directory, .. } = one;
+    let message = format!(
+        "{by} is there twice, for {directory} and {}: no base cluster can have both, but clusters get hosts of both",
+        other.directory
+    );
+    Finding::new(Code::SetAside, message)
+        .at(place.clone())
+        .see(other.place.clone(), "the other one")
+        .help("write the directories of each base cluster in `sites`, as in docs/how-to/sites.md; or rename one object")
 }
 
 /// Returns whether a kustomization of the user in the output builds more than generated files.
