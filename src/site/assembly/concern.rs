@@ -49,10 +49,10 @@ type ReadHost = ReadObject<Box<HostContent>>;
 pub(super) struct Concern<'a> {
     repo: &'a Files,
     pub(super) settings: &'a Settings,
-    builds: &'a Builds,
+    pub(super) builds: &'a Builds,
     /// Globs of the settings' sources.
     globs: Vec<Globs>,
-    agents: &'a Agents,
+    pub(super) agents: &'a Agents,
     /// Set if some host is certainly not an example, so that others may be examples.
     has_inventory: bool,
     /// Input files with hosts or requests.

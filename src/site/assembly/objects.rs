@@ -12,7 +12,6 @@ use super::inputs::{self, BuiltSources, InputSelection};
 use super::interpret::interpret_rendered;
 use super::left_out::LeftOutHost;
 use super::names::{BuildNames, ServiceWithPorts, namespaces};
-use super::omitted::AppliedFiles;
 use super::operators_templates;
 use super::plaintext_secrets;
 use super::read_object::{
@@ -160,13 +159,12 @@ pub(super) fn named(
     let software = name_software(all.software, &mut names);
     let cluster_parts = name_cluster_parts(all.cluster_parts, &names);
     let (cluster_parts, findings) = duplicates::joined_parts(cluster_parts, &concern);
-    let applied_files = AppliedFiles { builds: &builds, agents: &agents, settings };
     if has_cluster_api {
         names.findings.extend(findings);
     }
     let machine_requests = cluster_api_clusters.iter().filter(|_| has_cluster_api);
     let parts = Some(&cluster_parts).filter(|_| has_cluster_api);
-    names.findings.extend(applied_files.requests(clusters.iter().chain(machine_requests), parts));
+    names.findings.extend(concern.omitted_requests(clusters.iter().chain(machine_requests), parts));
     let mut networks = Networks::default();
     let mut hosts = rayon::in_place_scope(|scope| {
         scope.spawn(|_| networks.extend(located_network_data(naming, &all.network_data)));
@@ -186,7 +184,7 @@ pub(super) fn named(
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
     networks.extend(network_files::generated(repo, &builds, &hosts, &namespace));
     networks.join_hosts(repo, &files, &hosts);
-    findings.extend(applied_files.network_data(&networks, &hosts));
+    findings.extend(concern.omitted_network_data(&networks, &hosts));
     let address_objects =
         duplicates::without_duplicate_pools(address_objects, &concern, &mut findings);
     networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);

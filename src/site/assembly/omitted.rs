@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::concern::is_example;
+use super::concern::{Concern, is_example};
 use crate::base::api::host::live_field;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::grouped;
-use crate::input::kustomize::Builds;
-use crate::input::settings::{Settings, sources};
-use crate::site::delivery::Agents;
+use crate::input::settings::sources;
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_index::Networks;
 use crate::site::request::cluster_parts::ClusterParts;
@@ -20,19 +18,16 @@ use crate::site::request::{ClusterDocument, Spec};
 /// Maximum number of objects that a finding names.
 const SHOWN: usize = 5;
 
-/// The facts that decide whether a file is applied.
-pub(super) struct AppliedFiles<'a> {
-    pub(super) builds: &'a Builds,
-    pub(super) agents: &'a Agents,
-    pub(super) settings: &'a Settings,
-}
-
 /// An object with the words for it.
 type NamedOrigin<'o> = (&'o Origin, String);
 
-impl AppliedFiles<'_> {
+impl Concern<'_> {
     /// Reports Secrets with network data of rendered hosts.
-    pub(super) fn network_data(&self, networks: &Networks, hosts: &[HostDocument]) -> Vec<Finding> {
+    pub(super) fn omitted_network_data(
+        &self,
+        networks: &Networks,
+        hosts: &[HostDocument],
+    ) -> Vec<Finding> {
         let unrendered = networks.unrendered(hosts);
         let listed = unrendered.iter().map(|(host, _)| &host.origin);
         let objects = unrendered
@@ -43,7 +38,7 @@ impl AppliedFiles<'_> {
     }
 
     /// Reports requests and objects of Clusters.
-    pub(super) fn requests<'d>(
+    pub(super) fn omitted_requests<'d>(
         &self,
         requests: impl Iterator<Item = &'d (ClusterDocument, Spec)>,
         parts: Option<&'d ClusterParts>,
