@@ -10,9 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
-use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
+use super::documents;
 use super::service_files::{Files, ServiceVersion};
 use crate::base::layout;
 use crate::base::text::yaml;
@@ -249,10 +249,7 @@ pub(super) fn is_controller(kind: &str) -> bool {
 
 /// Reads the objects of a file, by kind and name.
 fn objects(text: &str) -> impl Iterator<Item = ((String, String), Value)> {
-    let documents = yaml_serde::Deserializer::from_str(text);
-    documents
-        .map_while(|document| Value::deserialize(document).ok())
-        .filter_map(|object| Some((identity(&object)?, object)))
+    documents(text).filter_map(|object| Some((identity(&object)?, object)))
 }
 
 fn identity(object: &Value) -> Option<(String, String)> {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use yaml_serde::Value;
 
-use super::{ChangedFiles, FileState, Texts, below, config_map};
+use super::{ChangedFiles, FileState, Texts, below, config_map, documents};
 use crate::base::api::names::ClusterKey;
 use crate::base::layout;
 use crate::site::inventory::natural;
@@ -68,11 +68,9 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     }
     let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
     let (before, after) = texts(&files, JOB);
-    let (before, after) = (before.and_then(documents), after.and_then(documents));
-    let job = |documents: &Option<Vec<Value>>, others: &Option<Vec<Value>>| {
-        Job::read(documents.as_deref()?, others.as_deref().unwrap_or_default())
-    };
-    let (job_before, job_after) = (job(&before, &after), job(&after, &before));
+    let [before, after] =
+        [before, after].map(|text| documents(text.unwrap_or_default()).collect::<Vec<Value>>());
+    let (job_before, job_after) = (Job::read(&before, &after), Job::read(&after, &before));
     let scales = job_after.as_ref().is_some_and(|job| job.scales);
     let (name_before, name_after) = (job_before.map(|job| job.name), job_after.map(|job| job.name));
     let (before, after) = texts(&files, ADDRESSES);
@@ -108,13 +106,6 @@ fn changed_files(files: &ChangedFiles<'_>) -> Vec<String> {
 /// Returns the texts of a file before and after; `None` if it does not change.
 fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
     files.get(Utf8Path::new(file)).copied().unwrap_or_default()
-}
-
-/// Parses the documents of a file, without empty ones; `None` if one is unreadable.
-fn documents(text: &str) -> Option<Vec<Value>> {
-    let documents: Result<Vec<Value>, _> =
-        yaml_serde::Deserializer::from_str(text).map(Value::deserialize).collect();
-    Some(documents.ok()?.into_iter().filter(|document| !document.is_null()).collect())
 }
 
 /// Returns the name of a Job; `None` for other kinds.

@@ -33,11 +33,13 @@ use derive_more::Display;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use yaml_serde::Value;
 
 use crate::base::api::names::ClusterKey;
 use crate::base::layout::{self, outputs::SITE};
-use crate::base::text::yaml;
+use crate::base::text::{bounded, yaml};
 use crate::base::tree::Tree;
+use crate::input::load::texts_of_documents;
 use crate::output::compare::{Change, OutputChanges};
 use crate::plan::machine_users::MachineUsers;
 use crate::site::Site;
@@ -402,6 +404,11 @@ fn config_map(text: &str) -> BTreeMap<String, String> {
         data: BTreeMap<String, String>,
     }
     yaml::from_str::<ConfigMap>(text).unwrap_or_default().data
+}
+
+/// Returns the readable documents of a text.
+fn documents(text: &str) -> impl Iterator<Item = Value> {
+    texts_of_documents(text).filter_map(bounded::parse)
 }
 
 /// Selects the files below a directory, by paths relative to it.

@@ -11,15 +11,14 @@ use super::built::{ConfigMapEntry, ServiceBuild};
 use super::hosts::{ConsumedHost, ReviewFacts};
 use super::service_files::{ServiceFiles, by_part};
 use super::{
-    ChangeCounts, ChangedFiles, FileState, ImmutableField, below, changed_keys, immutable,
+    ChangeCounts, ChangedFiles, FileState, ImmutableField, below, changed_keys, documents,
+    immutable,
 };
 use crate::base::api::names::HostKey;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::grouping::grouped;
 use crate::base::layout;
-use crate::base::text::yaml;
 use crate::base::tree::Tree;
-use crate::input::load::texts_of_documents;
 
 /// Change of an output of a cluster or of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -84,8 +83,7 @@ fn firmware_objects(text: &str) -> BTreeMap<(String, HostKey), Value> {
     if !FIRMWARE.iter().any(|kind| text.contains(kind)) {
         return BTreeMap::new();
     }
-    let documents = texts_of_documents(text).filter_map(|text| yaml::from_str::<Value>(text).ok());
-    let firmware = documents.filter_map(|object| {
+    let firmware = documents(text).filter_map(|object| {
         let kind = object.get("kind")?.as_str().filter(|kind| FIRMWARE.contains(kind))?.to_owned();
         let metadata = object.get("metadata")?;
         let [namespace, name] = ["namespace", "name"].map(|field| metadata.get(field)?.as_str());
