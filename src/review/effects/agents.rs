@@ -1,7 +1,6 @@
 //! Changes of Flux and Argo CD objects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
@@ -9,10 +8,9 @@ use serde::Serialize;
 use yaml_serde::Value;
 
 use super::immutable::at;
-use super::{ChangedFiles, FileState};
+use super::{ChangedFiles, FileState, documents};
 use crate::base::api::gitops::{APPLICATION, FLUX_KIND};
 use crate::base::layout;
-use crate::input::load::objects;
 
 /// A directory of agent objects with changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -60,11 +58,11 @@ fn deleting<'a>(
     state: impl Fn(super::Texts<'a>) -> Option<&'a str>,
 ) -> BTreeMap<Identity, Option<Utf8PathBuf>> {
     let mut found = BTreeMap::new();
-    for (path, texts) in files {
+    for texts in files.values() {
         let Some(text) = state(*texts) else { continue };
-        for document in objects(&Arc::from(*path), text) {
-            let kind = document.kind().unwrap_or_default();
-            let (FLUX_KIND | APPLICATION, Ok(object)) = (kind, document.parse::<Value>()) else {
+        for object in documents(text) {
+            let Some(kind @ (FLUX_KIND | APPLICATION)) = object.get("kind").and_then(Value::as_str)
+            else {
                 continue;
             };
             let text = |field: &str| at(&object, field)?.as_str().map(str::to_owned);
