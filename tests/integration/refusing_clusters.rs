@@ -460,6 +460,8 @@ fn all_errors_of_a_run_are_reported() {
     let repo = edge_with("    Worker:\n", "    Workers:\n");
     repo.replace(EDGE, "nodePort: 30022", "nodePort: 22");
     repo.replace(EDGE, "caSecret: edge-oidc-ca", "caSecret: \"\"");
+    let kustomization = "sites/lab/clusters/kustomization.yaml";
+    repo.replace(kustomization, "  - edge.yaml\n", "  - edge.yaml\n  - more.yaml\n");
     repo.write(
         MORE,
         "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: more}\nspec: {nodes: {x: {}}}\n",

@@ -360,7 +360,7 @@ fn a_generated_file_that_another_program_replaced() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 123\n";
     for (text, reason, remedy) in [
         (pointer, "it is a pointer of Git LFS", "run `git lfs pull`"),
-        ("\0GITCRYPT\0", "git-crypt has encrypted it", "run `git-crypt unlock`"),
+        ("-----BEGIN AGE ENCRYPTED FILE-----\n", "age has encrypted it", "decrypt it"),
     ] {
         for (repo, file) in [
             (Repo::generated("quickstart"), PATCHES),

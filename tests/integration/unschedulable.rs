@@ -47,6 +47,8 @@ fn the_third_host_is_taken_when_nothing_is_wrong_with_it() {
 /// The quickstart after its first run, with a second cluster that has no hosts yet.
 fn with_a_second_cluster(selector: &str, active: usize) -> Repo {
     let repo = Repo::generated("quickstart");
+    let kustomization = "sites/lab/clusters/kustomization.yaml";
+    repo.replace(kustomization, "  - edge.yaml\n", "  - edge.yaml\n  - more.yaml\n");
     repo.write(
         "sites/lab/clusters/more.yaml",
         &format!(
