@@ -136,7 +136,7 @@ pub struct Sync {
     pub url: Option<String>,
     /// What to fetch from it.
     #[serde(rename = "ref")]
-    pub reference: Option<String>,
+    pub reference: Option<Value>,
     /// The directory.
     pub path: Option<String>,
 }

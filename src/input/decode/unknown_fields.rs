@@ -180,7 +180,9 @@ impl SchemaWalk<'_> {
             let is_count =
                 matches!(self.route.as_slice(), [.., RouteStep::Key(count), _] if count == "count");
             if is_count && let Some(expected) = schema.get("type") {
-                self.misfit.wrong.extend(ValueType::new(value).map(|it| self.wrong(it, expected)));
+                self.misfit
+                    .wrong
+                    .push(self.wrong(NOTHING, expected).help("write a number of hosts"));
             }
             return;
         }
