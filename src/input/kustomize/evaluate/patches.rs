@@ -36,7 +36,7 @@ pub(crate) fn patched(objects: &[Value], patches: &[&Value]) -> Option<Vec<Value
     builds.roots().next()?;
     let objects = objects.ok()?.join("---\n").into_bytes();
     let files = [(PATCHED.into(), objects), (file, fields.into_bytes())];
-    builds.built(&Files::in_memory(files.into_iter()), 0, BTreeMap::new()).ok()
+    builds.built(&Files::in_memory(files), 0, BTreeMap::new()).ok()
 }
 
 impl BuildEvaluation<'_> {
