@@ -20,6 +20,7 @@ pub(crate) mod yaml;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use memchr::memchr3;
 use regex::Regex;
 
 /// Quotes a name as one word for a shell.
@@ -35,12 +36,14 @@ pub fn in_shell(name: &str) -> String {
 /// end the scheme.
 pub(crate) fn in_url(path: &str, allowed: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(byte);
-    path.bytes()
-        .map(|byte| match is_plain(&byte) || allowed.contains(&byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
-        })
-        .collect()
+    let mut encoded = String::new();
+    for byte in path.bytes() {
+        match is_plain(&byte) || allowed.contains(&byte) {
+            true => encoded.push(char::from(byte)),
+            false => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 /// Compiles a literal pattern; tests use every literal.
@@ -85,8 +88,10 @@ pub(crate) fn has_conflicts(text: &str) -> bool {
 
 /// Decodes base64 of a text, which YAML may fold into lines.
 pub(crate) fn from_base64(encoded: &str) -> Option<String> {
-    let unfolded: String = encoded.split_ascii_whitespace().collect();
-    String::from_utf8(BASE64_STANDARD.decode(unfolded).ok()?).ok()
+    let is_folded = memchr3(b' ', b'\t', b'\n', encoded.as_bytes()).is_some();
+    let unfolded: Option<String> = is_folded.then(|| encoded.split_ascii_whitespace().collect());
+    let decoded = BASE64_STANDARD.decode(unfolded.as_deref().unwrap_or(encoded)).ok()?;
+    String::from_utf8(decoded).ok()
 }
 
 /// Returns whether a text has characters that make it a glob.

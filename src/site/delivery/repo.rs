@@ -87,7 +87,10 @@ impl<'a> DeliveryRepo<'a> {
 
     /// Returns whether a host's manifest or its builds set its namespace.
     pub(super) fn has_namespace(&self, host: &Host) -> bool {
-        let reaches = self.builds.reach_of(&host.origin);
+        let reaches = match &host.file {
+            Some(file) if host.origin.is_rendered() => self.builds.reach(file).into(),
+            _ => self.builds.reach_of(&host.origin),
+        };
         host.own_namespace.is_some() || reaches.iter().any(|reach| reach.namespace.is_some())
     }
 
