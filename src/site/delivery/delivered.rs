@@ -147,16 +147,12 @@ impl OutputApplier {
         let path = output.join(&directory.path);
         let is_service =
             directory.path.starts_with(layout::CLUSTERS) && directory.path.components().count() > 3;
-        let finding = match is_service {
-            true => Finding::new(
-                Code::OutputMisapplied,
-                format!("{} applies {path}, and so does sipgen's object of the cluster", self.by),
-            ),
-            false => Finding::new(
-                Code::DeliveredElsewhere,
-                format!("{} applies {path}: sipgen writes no object for it", self.by),
-            ),
+        let what = match is_service {
+            true => "so does sipgen's object of the cluster",
+            false => "sipgen writes no object for it",
         };
+        let message = format!("{} applies {path}: {what}", self.by);
+        let finding = Finding::new(Code::DeliveredElsewhere, message);
         let finding = finding.at(self.place.clone()).help(if is_service {
             "apply the directory of the whole cluster instead, or nothing of it"
         } else if directory.is_of(&layout::all_observed()) {
