@@ -93,10 +93,9 @@ pub(crate) fn block(bytes: &[u8]) -> [u8; 64] {
 pub(crate) fn equal(block: &[u8; 64], wanted: u8) -> u64 {
     let (chunks, _) = block.as_chunks::<16>();
     let wanted = u8x16::splat(wanted);
-    chunks.iter().rev().fold(0, |found, chunk| {
-        let equal = u8x16::new(*chunk).simd_eq(wanted).to_bitmask();
-        found << 16 | u64::from(equal)
-    })
+    let equal =
+        |at: usize| u64::from(u8x16::new(chunks[at]).simd_eq(wanted).to_bitmask()) << (16 * at);
+    equal(0) | equal(1) | equal(2) | equal(3)
 }
 
 /// Returns bytes with zeros behind them.
