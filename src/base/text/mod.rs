@@ -20,7 +20,6 @@ pub(crate) mod yaml;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use memchr::memchr3;
 use regex::Regex;
 
 /// Quotes a name as one word for a shell.
@@ -88,9 +87,9 @@ pub(crate) fn has_conflicts(text: &str) -> bool {
 
 /// Decodes base64 of a text, which YAML may fold into lines.
 pub(crate) fn from_base64(encoded: &str) -> Option<String> {
-    let is_folded = memchr3(b' ', b'\t', b'\n', encoded.as_bytes()).is_some();
-    let unfolded: Option<String> = is_folded.then(|| encoded.split_ascii_whitespace().collect());
-    let decoded = BASE64_STANDARD.decode(unfolded.as_deref().unwrap_or(encoded)).ok()?;
+    let decode = |text: &str| BASE64_STANDARD.decode(text).ok();
+    let unfolded = || encoded.split_ascii_whitespace().collect::<String>();
+    let decoded = decode(encoded).or_else(|| decode(&unfolded()))?;
     String::from_utf8(decoded).ok()
 }
 
@@ -139,6 +138,14 @@ pub fn counted(count: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn base64_may_be_folded_in_any_way() {
+        for encoded in ["c2lwZ2Vu", "c2lw\nZ2Vu\n", " c2lw\tZ2Vu", "c2lw\rZ2Vu"] {
+            assert_eq!(from_base64(encoded).as_deref(), Some("sipgen"), "{encoded:?}");
+        }
+        assert_eq!(from_base64("c2lw!"), None);
+    }
 
     #[test]
     fn a_path_becomes_a_reference_that_leads_back_to_it() {
