@@ -64,7 +64,9 @@ pub(super) fn labels_as_texts(value: &mut Value) {
             continue;
         };
         for value in map.values_mut() {
-            if let Some(text) = scalar_text(value) {
+            if !value.is_string()
+                && let Some(text) = scalar_text(value)
+            {
                 *value = Value::String(text);
             }
         }

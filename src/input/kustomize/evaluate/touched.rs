@@ -58,6 +58,8 @@ impl Builds {
         let entries =
             entries.flat_map(|(directory, node)| node.listed().map(move |it| (it, directory)));
         let listing = grouped(entries);
+        // A component changes the kustomizations that list it. A path outside the repo may be a
+        // remote component.
         let changes = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
             let is_foreign = |path: &String| {
                 join(directory, path).is_none_or(|path| {
