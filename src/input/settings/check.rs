@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use super::assignment::AssignmentSettings;
 use super::files::SettingsFiles;
+use super::maintenance::Maintenance;
 use super::provisioning::is_image;
+use super::reservations::Reservation;
+use super::sources::InputSource;
 use super::{Ignored, Settings, inside, inside_or_root};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{is_label, is_label_key};
@@ -16,7 +19,7 @@ impl Settings {
     /// Normalizes the settings and validates them.
     pub(super) fn check(&mut self, files: &SettingsFiles) -> Vec<Finding> {
         let mut findings = self.check_directories(files);
-        findings.extend(self.check_sources(files));
+        findings.extend(mistakes(files, "sources", &mut self.sources, InputSource::mistake));
         // Overlaps are only known of valid directories.
         if findings.is_empty() {
             findings.extend(self.check_overlaps(files));
@@ -24,9 +27,9 @@ impl Settings {
         findings.extend(self.check_labels(files));
         findings.extend(self.check_spread(files));
         findings.extend(self.check_outputs(files));
-        findings.extend(self.check_reservations(files));
-        findings.extend(self.check_maintenance(files));
-        findings.extend(self.check_quotas(files));
+        findings.extend(mistakes(files, "reservations", &self.reservations, Reservation::mistake));
+        findings.extend(mistakes(files, "maintenance", &self.maintenance, Maintenance::mistake));
+        findings.extend(mistakes(files, "quotas", &self.quotas, |quota| unusable(&quota.labels)));
         findings.extend(self.check_assignment(files));
         findings.extend(self.check_ignored(files));
         if self.provisioning.image.as_deref().is_some_and(|image| !is_image(image)) {
@@ -70,13 +73,9 @@ impl Settings {
         findings
     }
 
-    fn check_sources(&mut self, files: &SettingsFiles) -> Vec<Finding> {
-        mistakes(files, ("sources", "source"), &mut self.sources, |_, source| source.mistake())
-    }
-
     fn check_overlaps(&self, files: &SettingsFiles) -> Vec<Finding> {
         let (snapshot, output) = (&self.snapshot.directory, &self.output);
-        let mut findings = mistakes(files, ("sources", "source"), &self.sources, |_, source| {
+        let mut findings = mistakes(files, "sources", &self.sources, |source| {
             source.kustomization.as_ref().filter(|directory| directory.starts_with(output))?;
             let help =
                 "choose the kustomization of your own hosts; generated files are never inputs";
@@ -99,23 +98,9 @@ impl Settings {
             let message = "`outputs` requires `templates`, the directory with their templates";
             return vec![invalid(message, files.setting("outputs"), help)];
         }
-        mistakes(files, ("outputs", "output"), &self.outputs, |index, output| {
+        mistakes(files, "outputs", self.outputs.iter().enumerate(), |(index, output)| {
             output.mistake(&self.outputs[..index], &self.assignment)
         })
-    }
-
-    fn check_reservations(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let reservations = &self.reservations;
-        mistakes(files, ("reservations", "reservation"), reservations, |_, it| it.mistake())
-    }
-
-    fn check_maintenance(&self, files: &SettingsFiles) -> Vec<Finding> {
-        let marks = &self.maintenance;
-        mistakes(files, ("maintenance", "maintenance mark"), marks, |_, mark| mark.mistake())
-    }
-
-    fn check_quotas(&self, files: &SettingsFiles) -> Vec<Finding> {
-        mistakes(files, ("quotas", "quota"), &self.quotas, |_, quota| unusable(&quota.labels))
     }
 
     fn check_assignment(&self, files: &SettingsFiles) -> Option<Finding> {
@@ -199,12 +184,13 @@ impl InvalidField {
 /// field of an entry.
 fn mistakes<T>(
     files: &SettingsFiles,
-    (list, entry_name): (&'static str, &str),
+    list: &'static str,
     entries: impl IntoIterator<Item = T>,
-    mistake: impl Fn(usize, T) -> Option<InvalidField>,
+    mistake: impl Fn(T) -> Option<InvalidField>,
 ) -> Vec<Finding> {
+    let entry_name = list.strip_suffix('s').unwrap_or("maintenance mark");
     let finding = |(index, entry): (usize, T)| {
-        let InvalidField { field, problem, help } = mistake(index, entry)?;
+        let InvalidField { field, problem, help } = mistake(entry)?;
         let place = files.place(vec![list.into(), index.into(), field.into()]);
         Some(invalid(format!("`{field}` of {entry_name} {} {problem}", index + 1), place, help))
     };

@@ -310,21 +310,43 @@ impl Settings {
     ///
     /// All invalid settings, or the first one that cannot be parsed.
     pub fn load(repo: &Files) -> Result<Self, Vec<Finding>> {
-        let read = SettingsFiles::read(repo).map_err(|finding| vec![finding])?;
-        let Some((mut settings, files)) = read else {
-            return Ok(Self::default().in_directory(repo.site_directory()));
-        };
+        let (mut settings, files) =
+            SettingsFiles::read(repo).map_err(|finding| vec![finding])?.unwrap_or_default();
         let mut findings = settings.check(&files);
         let directory = repo.site_directory();
-        if directory.as_str().is_empty() {
-            settings.files = files;
-            return findings_or(settings, findings);
+        if !directory.as_str().is_empty() {
+            findings.extend(settings.place_in(directory, &files));
         }
-        let shared_templates = settings.templates.take_if(|_| files.is_shared("templates"));
-        let paths = [("flux", &mut settings.flux.path), ("argocd", &mut settings.argocd.path)];
-        for (agent, path) in paths.into_iter().filter(|(agent, _)| files.has(agent, "path")) {
-            match without_end(path, directory) {
-                Some(above) => *path = above,
+        settings.files = files;
+        if findings.is_empty() { Ok(settings) } else { Err(findings) }
+    }
+
+    /// Converts the paths of a site's settings to paths from the repo's root. Returns findings about
+    /// those that do not lead to the site.
+    fn place_in(&mut self, directory: &Utf8Path, files: &SettingsFiles) -> Vec<Finding> {
+        self.directory = directory.to_owned();
+        self.sources.iter_mut().for_each(|source| source.place_in(directory));
+        if let Some(templates) = self.templates.as_mut().filter(|_| !files.is_shared("templates")) {
+            *templates = directory.join(&*templates);
+        }
+        // With `sites`, a shared directory gets a subdirectory per site. Output never goes into a
+        // site's own directory by default, because agents often apply that directory recursively.
+        let shares_output =
+            files.is_shared("output") || files.is_listed && !files.has_key("output");
+        let shares_snapshot = files.is_shared("snapshot") && files.has("snapshot", "directory");
+        for (path, is_shared) in
+            [(&mut self.output, shares_output), (&mut self.snapshot.directory, shares_snapshot)]
+        {
+            *path = if is_shared { path.join(directory) } else { directory.join(&*path) };
+        }
+        let mut findings = Vec::new();
+        for (agent, path) in [("flux", &mut self.flux.path), ("argocd", &mut self.argocd.path)] {
+            if !files.has(agent, "path") {
+                continue;
+            }
+            let above = path.ancestors().nth(directory.components().count());
+            match above.filter(|_| path.ends_with(directory)) {
+                Some(above) => *path = above.to_owned(),
                 None => findings.push(invalid(
                     format!(
                         "`{agent}.path: {path}` must end with `{directory}`, the directory of the site"
@@ -334,26 +356,14 @@ impl Settings {
                 )),
             }
         }
-        // With `sites`, a shared directory gets a subdirectory per site. Output never goes into a
-        // site's own directory by default, because agents often apply that directory recursively.
-        let shares_output =
-            files.is_shared("output") || files.is_listed && !files.has_key("output");
-        let output = shares_output.then(|| settings.output.join(directory));
-        let shares_snapshot = files.is_shared("snapshot") && files.has("snapshot", "directory");
-        let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
-        settings = settings.in_directory(directory);
-        settings.templates = shared_templates.or(settings.templates);
-        settings.output = output.unwrap_or(settings.output);
-        settings.snapshot.directory = snapshot.unwrap_or(settings.snapshot.directory);
-        settings.files = files;
-        findings_or(settings, findings)
+        findings
     }
 
     /// Reads the settings at the repo's root without validating them, for their `sites`; the
     /// defaults if they cannot be read.
     pub(crate) fn load_root(repo: &Files) -> Self {
-        let read = SettingsFiles::read(repo).ok().flatten();
-        read.map_or_else(Self::default, |(settings, files)| Self { files, ..settings })
+        let (settings, files) = SettingsFiles::read(repo).ok().flatten().unwrap_or_default();
+        Self { files, ..settings }
     }
 
     /// Returns whether all sites share the directory of templates, so that it has templates for outputs
@@ -366,29 +376,6 @@ impl Settings {
     pub(crate) fn place(&self, route: impl IntoIterator<Item = RouteStep>) -> Place {
         self.files.place(route.into_iter().collect())
     }
-
-    /// Converts the paths of a site's settings to paths from the repo's root.
-    fn in_directory(mut self, directory: &Utf8Path) -> Self {
-        if directory.as_str().is_empty() {
-            return self;
-        }
-        self.directory = directory.to_owned();
-        let paths =
-            [&mut self.output, &mut self.snapshot.directory].into_iter().chain(&mut self.templates);
-        paths.for_each(|path| *path = directory.join(&*path));
-        self.sources.iter_mut().for_each(|source| source.place_in(directory));
-        self
-    }
-}
-
-fn findings_or(settings: Settings, findings: Vec<Finding>) -> Result<Settings, Vec<Finding>> {
-    if findings.is_empty() { Ok(settings) } else { Err(findings) }
-}
-
-/// Strips `end` from a path.
-fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
-    let before = path.components().count().checked_sub(end.components().count())?;
-    path.ends_with(end).then(|| path.iter().take(before).collect())
 }
 
 /// Restores the whole key in a parser's message, which names only the mapping around it.
