@@ -98,14 +98,8 @@ pub fn write_output(
         return prepared.carry_out(&steps);
     }
     // Checked as late as possible. A change by another program after this point is lost.
-    let before = expect_unchanged(root, &changes.files);
-    let written = before.and_then(|before| {
-        Journal::new(scope, root, output, &changes.files, &before).write(root, output)
-    });
-    if let Err(error) = written {
-        prepared.abandon();
-        return Err(error);
-    }
+    let before = expect_unchanged(root, &changes.files)?;
+    Journal::new(scope, root, output, &changes.files, &before).write(root, output)?;
     prepared.carry_out(&steps)?;
     journal::delete(root, output)
 }
@@ -133,7 +127,7 @@ fn expect_unchanged<'a>(
     Ok(texts.into_iter().flatten().collect())
 }
 
-/// Staged changes that are known to be permitted.
+/// Staged changes that are known to be permitted. Without being carried out, they leave nothing.
 struct PreparedChanges<'a> {
     root: &'a Utf8Path,
     staged: HashMap<&'a str, TempPath>,
@@ -142,43 +136,37 @@ struct PreparedChanges<'a> {
     created: BTreeSet<Utf8PathBuf>,
 }
 
+impl Drop for PreparedChanges<'_> {
+    fn drop(&mut self) {
+        self.staged.clear();
+        remove_empty(&self.created);
+    }
+}
+
 impl<'a> PreparedChanges<'a> {
     /// Stages the changes. Only directories and temporary files are created.
     fn new(root: &'a Utf8Path, changes: &'a OutputChanges) -> Result<Self, WriteError> {
-        let leftovers = &changes.leftovers;
+        let OutputChanges { files, leftovers } = changes;
         let mut prepared =
             Self { root, staged: HashMap::new(), leftovers, created: BTreeSet::new() };
-        match prepared.stage(&changes.files) {
-            Ok(()) => Ok(prepared),
-            Err(error) => {
-                prepared.abandon();
-                Err(error)
-            }
-        }
-    }
-
-    fn stage(&mut self, changes: &'a BTreeMap<Utf8PathBuf, Change>) -> Result<(), WriteError> {
-        let root = self.root;
-        let written: Vec<(&Utf8Path, &str)> = changes
+        let written: Vec<(&Utf8Path, &str)> = files
             .iter()
             .filter_map(|(path, change)| Some((path.as_path(), change.texts().1?)))
             .collect();
         let directories = written.iter().filter_map(|(path, _)| path.parent());
-        self.created = create_directories(root, directories)?;
-        self.staged = written
+        for directory in directories.collect::<BTreeSet<_>>() {
+            let above = directory.ancestors().map(|path| root.join(path));
+            prepared.created.extend(above.take_while(|path| !path.exists()));
+            let path = root.join(directory);
+            fs::create_dir_all(&path).map_err(WriteError::refused("create the directory", path))?;
+        }
+        prepared.staged = written
             .par_iter()
             .map(|(path, text)| Ok((path.as_str(), staged_file(&root.join(path), text)?)))
             .collect::<Result<_, WriteError>>()?;
-        let stale = changes.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));
-        let stale: Vec<&Utf8PathBuf> = stale.map(|(path, _)| path).chain(self.leftovers).collect();
-        may_delete(root, &stale)
-    }
-
-    /// Removes the temporary files and directories.
-    fn abandon(self) {
-        let Self { staged, created, .. } = self;
-        drop(staged);
-        remove_empty(&created);
+        let stale = files.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));
+        may_delete(root, stale.map(|(path, _)| path).chain(leftovers))?;
+        Ok(prepared)
     }
 
     fn carry_out(mut self, steps: &[WriteStep<'a>]) -> Result<(), WriteError> {
@@ -205,25 +193,6 @@ impl<'a> PreparedChanges<'a> {
         remove_empty(&above.map(|path| self.root.join(path)).collect());
         Ok(())
     }
-}
-
-/// Creates the missing directories and returns them.
-fn create_directories<'a>(
-    root: &Utf8Path,
-    wanted: impl Iterator<Item = &'a Utf8Path>,
-) -> Result<BTreeSet<Utf8PathBuf>, WriteError> {
-    let mut created = BTreeSet::new();
-    for directory in wanted.collect::<BTreeSet<_>>() {
-        let missing =
-            directory.ancestors().map(|path| root.join(path)).take_while(|path| !path.exists());
-        created.extend(missing);
-        let path = root.join(directory);
-        if let Err(source) = fs::create_dir_all(&path) {
-            remove_empty(&created);
-            return Err(WriteError::refused("create the directory", path)(source));
-        }
-    }
-    Ok(created)
 }
 
 /// Writes a text to a temporary file beside its path.
@@ -256,9 +225,12 @@ fn new_file_beside(path: &Utf8Path) -> io::Result<NamedTempFile> {
 
 /// Checks that files can be deleted, before anything changes. Deleting requires the same permission
 /// on the directory as creating a file.
-fn may_delete(root: &Utf8Path, files: &[&Utf8PathBuf]) -> Result<(), WriteError> {
+fn may_delete<'a>(
+    root: &Utf8Path,
+    files: impl Iterator<Item = &'a Utf8PathBuf>,
+) -> Result<(), WriteError> {
     let mut asked = BTreeSet::new();
-    for file in files.iter().filter(|file| asked.insert(file.parent())) {
+    for file in files.filter(|file| asked.insert(file.parent())) {
         let path = root.join(file);
         new_file_beside(&path).map_err(WriteError::refused("delete", path))?;
     }
