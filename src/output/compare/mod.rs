@@ -21,9 +21,6 @@ use crate::site::previous::PreviousOutput;
 
 pub use worktree::in_worktree;
 
-/// Description of a file without the ownership marker.
-const UNMARKED: &str = "a file without sipgen's first line";
-
 /// Maximum number of foreign files in a warning.
 const FOREIGN_SHOWN: usize = 5;
 
@@ -136,12 +133,36 @@ impl OutputChanges {
 /// The result of comparing a path below the output directory.
 enum PathComparison {
     Unchanged,
-    Changed(Utf8PathBuf, Change),
+    Changed(Change),
     /// Not generated, and not at a path of a generated file.
-    Foreign(Utf8PathBuf),
+    Foreign,
     /// Not generated, at the path of a generated file.
-    InTheWay(Utf8PathBuf, &'static str),
-    Leftover(Utf8PathBuf),
+    InTheWay(&'static str),
+    Leftover,
+}
+
+impl PathComparison {
+    /// Compares the content of a file with its rendered text, if there is one.
+    fn new(content: &[u8], rendered: Option<&str>) -> Self {
+        let ours = layout::is_ours(content);
+        let before = || layout::text_of(content);
+        match rendered {
+            // A checkout with `core.autocrlf` does not make files stale.
+            Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), content) => {
+                Self::Unchanged
+            }
+            // A machine crash may leave generated files empty.
+            Some(after) if ours || content.is_empty() => {
+                Self::Changed(Change::Update { before: before(), after: after.to_owned() })
+            }
+            Some(_) if has_conflicts(&before()) => {
+                Self::InTheWay("a file with conflict markers of git")
+            }
+            Some(_) => Self::InTheWay("a file without sipgen's first line"),
+            None if ours => Self::Changed(Change::Delete { before: before() }),
+            None => Self::Foreign,
+        }
+    }
 }
 
 /// Compares the rendered tree with the output directory.
@@ -192,59 +213,29 @@ pub fn compare(
     // A directory matters only in the way of a file.
     let matters = |(path, kind): &&(Utf8PathBuf, EntryKind)| match kind {
         EntryKind::Directory => tree.contains_key(path.as_str()),
-        _ => !kept.contains(path.as_str()),
+        _ => !kept.contains(path.as_str()) && !is_beside_kept(path),
     };
     let entries: Vec<&(Utf8PathBuf, EntryKind)> = state.entries.iter().filter(matters).collect();
     let judge = |(path, kind): &&(Utf8PathBuf, EntryKind)| {
-        let full = || output.join(path);
-        let not_plain = match kind {
-            EntryKind::File => None,
-            EntryKind::Directory => Some("a directory"),
-            EntryKind::Link => Some("a symbolic link"),
-            EntryKind::Other => Some("not a regular file"),
-        };
-        if let Some(what) = not_plain {
-            let wanted = tree.contains_key(path.as_str()) || directories.contains(path.as_str());
-            return Ok(if wanted {
-                PathComparison::InTheWay(full(), what)
-            } else {
-                PathComparison::Foreign(full())
-            });
-        }
-        if directories.contains(path.as_str()) {
-            return Ok(PathComparison::InTheWay(full(), "a file where a directory is required"));
-        }
-        if layout::is_leftover(path) {
-            return Ok(PathComparison::Leftover(full()));
-        }
         let rendered = tree.get(path.as_str());
-        let is_new = new_files.contains(path.as_str());
-        if rendered.is_some() && !is_new {
-            return Ok(PathComparison::Unchanged);
-        }
-        let content = repo.read(&full())?;
-        let ours = layout::is_ours(&content);
-        Ok(match rendered {
-            // A checkout with `core.autocrlf` does not make files stale.
-            Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
-                PathComparison::Unchanged
+        let what = match kind {
+            EntryKind::File if directories.contains(path.as_str()) => {
+                return Ok(PathComparison::InTheWay("a file where a directory is required"));
             }
-            // A machine crash may leave generated files empty.
-            Some(after) if ours || content.is_empty() => PathComparison::Changed(
-                full(),
-                Change::Update { before: layout::text_of(&content), after: after.clone() },
-            ),
-            Some(_) if has_conflicts(&layout::text_of(&content)) => {
-                PathComparison::InTheWay(full(), "a file with conflict markers of git")
+            EntryKind::File if layout::is_leftover(path) => return Ok(PathComparison::Leftover),
+            EntryKind::File if rendered.is_some() && !new_files.contains(path.as_str()) => {
+                return Ok(PathComparison::Unchanged);
             }
-            Some(_) => PathComparison::InTheWay(full(), UNMARKED),
-            None if ours && is_beside_kept(path) => PathComparison::Unchanged,
-            None if ours => PathComparison::Changed(
-                full(),
-                Change::Delete { before: layout::text_of(&content) },
-            ),
-            None => PathComparison::Foreign(full()),
-        })
+            EntryKind::File => {
+                let content = repo.read(&output.join(path))?;
+                return Ok(PathComparison::new(&content, rendered.map(String::as_str)));
+            }
+            EntryKind::Directory => "a directory",
+            EntryKind::Link => "a symbolic link",
+            EntryKind::Other => "not a regular file",
+        };
+        let is_wanted = rendered.is_some() || directories.contains(path.as_str());
+        Ok(if is_wanted { PathComparison::InTheWay(what) } else { PathComparison::Foreign })
     };
     let found: Vec<PathComparison> =
         entries.par_iter().map(judge).collect::<Result<_, ReadError>>()?;
@@ -256,21 +247,17 @@ pub fn compare(
             let after = tree.get(path.as_str())?.clone();
             Some((output.join(path), Change::Create { after }))
         });
-    let mut changes = OutputChanges {
-        // Collecting compares paths far less often than insertion one by one.
-        files: created.collect(),
-        leftovers: Vec::new(),
-    };
+    // Collecting compares paths far less often than insertion one by one.
+    let mut changes = OutputChanges { files: created.collect(), leftovers: Vec::new() };
     let (mut findings, mut foreign) = (Vec::new(), Vec::new());
-    for found in found {
+    for ((path, _), found) in entries.into_iter().zip(found) {
+        let path = output.join(path);
         match found {
             PathComparison::Unchanged => {}
-            PathComparison::Changed(path, change) => {
-                changes.files.insert(path, change);
-            }
-            PathComparison::Foreign(path) => foreign.push(path),
-            PathComparison::InTheWay(path, what) => findings.push(in_the_way(&path, what)),
-            PathComparison::Leftover(path) => changes.leftovers.push(path),
+            PathComparison::Changed(change) => drop(changes.files.insert(path, change)),
+            PathComparison::Foreign => foreign.push(path),
+            PathComparison::InTheWay(what) => findings.push(in_the_way(&path, what)),
+            PathComparison::Leftover => changes.leftovers.push(path),
         }
     }
     findings.extend(left_alone(output, &foreign));

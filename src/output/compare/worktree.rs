@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::{Change, OutputChanges, UNMARKED, in_the_way, obstacle_above};
+use super::{Change, OutputChanges, PathComparison, in_the_way, obstacle_above};
 use crate::base::finding::Finding;
 use crate::base::layout;
 use crate::input::load::{EntryKind, Files, ReadError};
@@ -23,28 +23,32 @@ pub fn in_worktree(
     let (mut changes, mut findings) = (OutputChanges::default(), Vec::new());
     for (path, change) in &staged.files {
         let (_, after) = change.texts();
-        let mut make = |before: Option<String>| {
-            let change = Change::between(before, after.map(str::to_owned));
-            changes.files.extend(change.map(|change| (path.clone(), change)));
-        };
-        let obstacle = obstacle_above(disk, path.parent().unwrap_or(output));
-        match (obstacle, disk.kind(path), after) {
-            (Some((obstacle, what)), _, Some(_)) => findings.push(in_the_way(&obstacle, what)),
-            (None, Some(EntryKind::File), _) => {
+        let found = match (obstacle_above(disk, path.parent().unwrap_or(output)), disk.kind(path)) {
+            (Some((obstacle, what)), _) => {
+                findings.extend(after.map(|_| in_the_way(&obstacle, what)));
+                continue;
+            }
+            (None, Some(EntryKind::File)) => {
                 let content = disk.read(path)?;
-                let is_ours = layout::is_ours(&content) || content.is_empty();
                 match after {
-                    Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
+                    None if content.is_empty() => {
+                        PathComparison::Changed(Change::Delete { before: String::new() })
                     }
-                    Some(_) if !is_ours => findings.push(in_the_way(path, UNMARKED)),
-                    None if !is_ours => {}
-                    _ => make(Some(layout::text_of(&content))),
+                    after => PathComparison::new(&content, after),
                 }
             }
-            (None, Some(_), Some(_)) => findings.push(in_the_way(path, "not a regular file")),
-            (None, None, Some(_)) => make(None),
-            // Already absent.
-            (_, _, None) => {}
+            (None, Some(_)) => PathComparison::InTheWay("not a regular file"),
+            (None, None) => match Change::between(None, after.map(str::to_owned)) {
+                Some(change) => PathComparison::Changed(change),
+                None => PathComparison::Unchanged,
+            },
+        };
+        match found {
+            PathComparison::Changed(change) => drop(changes.files.insert(path.clone(), change)),
+            PathComparison::InTheWay(what) if after.is_some() => {
+                findings.push(in_the_way(path, what));
+            }
+            _ => {}
         }
     }
     findings.dedup();
