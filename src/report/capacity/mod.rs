@@ -3,14 +3,11 @@
 
 mod text;
 
-use std::hash::Hash;
-
 use serde::Serialize;
 
 use super::{first_by, one_line};
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
 use crate::base::api::names::{ClusterKey, Part};
-use crate::base::grouping::grouped_in_order;
 use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::plan::purchase::{BoughtKind, Purchase};
 
@@ -28,18 +25,9 @@ struct CapacityTable {
     title: &'static str,
     /// Heading of the column of names.
     column: &'static str,
-    rows: Vec<ShownRow<CapacityRow>>,
+    rows: Vec<CapacityRow>,
     /// Number of rows that are left out.
     more: usize,
-}
-
-/// A row of a table, which stands for equal ones.
-#[derive(Debug, Serialize)]
-struct ShownRow<T> {
-    #[serde(flatten)]
-    row: T,
-    /// Number of equal rows.
-    others: usize,
 }
 
 /// A row about what fits.
@@ -93,43 +81,35 @@ impl CapacityWords {
 
 /// Returns the tables of what fits, without empty ones.
 fn tables(capacity: &Capacity, all: bool) -> Vec<CapacityTable> {
-    let clusters = capacity.clusters.iter().map(|row| CapacityRow {
-        fit: row.fit,
-        name: row.cluster.to_string(),
-        lacks: with_proof(row.is_proven, lacks(&row.scarce, Some(&row.cluster), None)),
+    let row = |fit: usize, is_proven: bool, name: String, lacks: String| {
+        let proof = if is_proven { "" } else { "not proven: more may fit; " };
+        CapacityRow { fit, name, lacks: format!("{proof}{lacks}") }
+    };
+    let clusters = capacity.clusters.iter().map(|it| {
+        let lacks = lacks(&it.scarce, Some(&it.cluster), None);
+        row(it.fit, it.is_proven, it.cluster.to_string(), lacks)
     });
     let sets = capacity.mix.iter().map(|mix| {
         let shares = mix.shares.iter();
         let shares = shares.map(|share| format!("{} × {}", share.copies, share.cluster));
-        CapacityRow {
-            fit: mix.fit,
-            name: shares.collect::<Vec<_>>().join(" + "),
-            lacks: with_proof(mix.is_proven, lacks(&mix.scarce, None, None)),
-        }
+        let name = shares.collect::<Vec<_>>().join(" + ");
+        row(mix.fit, mix.is_proven, name, lacks(&mix.scarce, None, None))
     });
-    let node_sets = capacity.node_sets.iter().map(|row| CapacityRow {
-        fit: row.fit,
-        name: format!("{} {}", row.cluster, row.part),
-        lacks: with_proof(row.is_proven, lacks(&row.scarce, Some(&row.cluster), Some(&row.part))),
+    let node_sets = capacity.node_sets.iter().map(|it| {
+        let lacks = lacks(&it.scarce, Some(&it.cluster), Some(&it.part));
+        row(it.fit, it.is_proven, format!("{} {}", it.cluster, it.part), lacks)
     });
     let tables = [
-        ("more clusters like", "cluster", clusters.collect()),
+        ("more clusters like", "cluster", clusters.collect::<Vec<_>>()),
         ("more sets of", "set", sets.collect()),
         ("more hosts for", "node set", node_sets.collect()),
-    ]
-    .into_iter();
-    let tables = tables.filter(|(.., rows): &(_, _, Vec<CapacityRow>)| !rows.is_empty());
+    ];
+    let tables = tables.into_iter().filter(|(.., rows)| !rows.is_empty());
     let shown = tables.map(|(title, column, rows)| {
-        let key = |row: &CapacityRow| (row.fit, row.lacks.clone());
-        let (rows, more) = shown_rows(rows, all, key, |row| row.fit);
+        let (rows, more) = first_by(rows, all, ROWS_SHOWN, |row| row.fit);
         CapacityTable { title, column, rows, more }
     });
     shown.collect()
-}
-
-/// Says that more may fit, unless it is proven that they do not.
-fn with_proof(is_proven: bool, lacks: String) -> String {
-    if is_proven { lacks } else { format!("not proven: more may fit; {lacks}") }
 }
 
 fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow> {
@@ -215,26 +195,6 @@ fn lacks(scarce: &[ScarceNodeSet], cluster: Option<&ClusterKey>, part: Option<&P
         }
     });
     one_line(&reasons.collect::<Vec<_>>().join("; "))
-}
-
-/// Returns the rows to show, and the number of others. Unless `all` are wanted, a long table has one
-/// of equal rows, and those that come first by `order`.
-fn shown_rows<T, K: Eq + Hash + Clone, O: Ord>(
-    rows: Vec<T>,
-    all: bool,
-    key: impl Fn(&T) -> K,
-    order: impl Fn(&T) -> O,
-) -> (Vec<ShownRow<T>>, usize) {
-    if all || rows.len() <= ROWS_SHOWN {
-        let rows = rows.into_iter().map(|row| ShownRow { row, others: 0 });
-        return (rows.collect(), 0);
-    }
-    let equal = grouped_in_order(rows.into_iter().map(|row| (key(&row), row))).into_iter();
-    let groups = equal.filter_map(|(_, rows)| {
-        let others = rows.len() - 1;
-        Some(ShownRow { row: rows.into_iter().next()?, others })
-    });
-    first_by(groups, false, ROWS_SHOWN, |group| order(&group.row))
 }
 
 fn some(names: &[String], all: bool) -> String {

@@ -1,14 +1,13 @@
 //! The capacity of a site as text.
 
-use super::{
-    CapacityTable, LossRow, ShownRow, lacking_words, loss_rows, shown_lacking, shown_rows, tables,
-};
+use super::{CapacityTable, LossRow, ROWS_SHOWN, lacking_words, loss_rows, shown_lacking, tables};
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::plan::purchase::Purchase;
-use crate::report::{ERROR, ReportText, STRONG, WARNING, one_line, styled, width, write_more};
+use crate::report::{
+    ERROR, ReportText, STRONG, WARNING, first_by, one_line, styled, width, write_more,
+};
 
-/// Formats the capacity of a site. Unless `all` is set, equal rows are one, and long tables have
-/// their scarcest rows only.
+/// Formats the capacity of a site. Unless `all` is set, long tables have their scarcest rows only.
 pub fn capacity(capacity: &Capacity, all: bool) -> ReportText {
     let mut out = ReportText::default();
     for table in tables(capacity, all) {
@@ -39,10 +38,10 @@ fn begin(out: &mut ReportText, title: &str) {
 }
 
 fn write_table(out: &mut ReportText, CapacityTable { column, rows, more, .. }: &CapacityTable) {
-    let names: Vec<String> = rows.iter().map(|it| with_others(&it.row.name, it.others)).collect();
+    let names: Vec<String> = rows.iter().map(|row| one_line(&row.name)).collect();
     let width = width(&names).max(column.len());
     writeln!(out, "   fit  {column:width$}  one more lacks");
-    for (ShownRow { row, .. }, name) in rows.iter().zip(names) {
+    for (row, name) in rows.iter().zip(names) {
         let fit = format!("{:>4}", row.fit);
         let fit = if row.fit == 0 { styled(WARNING, fit) } else { fit };
         writeln!(out, "  {fit}  {name:width$}  {}", row.lacks);
@@ -84,13 +83,12 @@ pub(in crate::report) fn write_worst_loss(out: &mut ReportText, capacity: &Capac
 }
 
 fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) {
-    let key = |row: &LossRow| (row.hosts, row.assigned, row.quorums.clone(), row.lacking.clone());
     let order = |row: &LossRow| (row.lacking.is_empty(), row.quorums.is_empty());
-    let (rows, left_out) = shown_rows(loss_rows(losses, all), all, key, order);
-    let names: Vec<String> = rows.iter().map(|it| with_others(it.row.name(), it.others)).collect();
+    let (rows, left_out) = first_by(loss_rows(losses, all), all, ROWS_SHOWN, order);
+    let names: Vec<String> = rows.iter().map(|row| one_line(row.name())).collect();
     let width = width(&names).max("lost".len());
     writeln!(out, "  {:width$}  hosts  assigned  result", "lost");
-    for (ShownRow { row, .. }, name) in rows.iter().zip(names) {
+    for (row, name) in rows.iter().zip(names) {
         let LossRow { hosts, assigned, .. } = row;
         writeln!(out, "  {name:width$}  {hosts:>5}  {assigned:>8}  {}", result(row));
     }
@@ -114,9 +112,4 @@ fn result(row: &LossRow) -> String {
         parts.push(styled(WARNING, &row.lacking));
     }
     parts.join("; ")
-}
-
-fn with_others(name: &str, others: usize) -> String {
-    let name = one_line(name);
-    if others == 0 { name } else { format!("{name} and {others} more") }
 }

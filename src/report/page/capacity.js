@@ -9,9 +9,8 @@ export function startCapacity() {
   element("capacity").hidden = tables.length === 0 && lacking.length === 0;
   /** @type {HTMLDetailsElement} */ (element("capacity")).open = lacking.length > 0;
   const rows = tables.flatMap((table) => table.rows);
-  const count = (/** @type {typeof rows} */ some) => some.reduce((sum, { others }) => sum + 1 + others, 0);
-  const full = count(rows.filter(({ fit }) => fit === 0));
-  const all = count(rows) + tables.reduce((sum, { more }) => sum + more, 0);
+  const full = rows.filter(({ fit }) => fit === 0).length;
+  const all = rows.length + tables.reduce((sum, { more }) => sum + more, 0);
   const what = `${all} clusters and node sets`;
   element("capacity-title").textContent = `Capacity: ${full > 0 ? `nothing more fits for ${full} of ${what}` : `more fits for ${what}`}`;
   if (lacking.length > 0) element("fits").append(shortages(lacking, purchase, kinds));
@@ -57,9 +56,9 @@ function fitTable({ title, column, rows, more }) {
   const thead = make("thead");
   thead.append(head);
   const body = make("tbody");
-  const folded = rows.map(({ fit, name, others, lacks }) => {
+  const folded = rows.map(({ fit, name, lacks }) => {
     const row = make("tr");
-    const first = make("th", others > 0 ? `${name} and ${others} more` : name, "name");
+    const first = make("th", name, "name");
     first.setAttribute("scope", "row");
     row.append(first, make("td", String(fit), fit > 0 ? "number" : "number none"), make("td", lacks));
     return { row, isBad: fit === 0 };

@@ -18,7 +18,7 @@
  *   namespace: string, name: string, kind: string, provisioning?: string, gone: boolean, leftAsItIs: boolean, errors: string[], nodeSets: NodeSet[],
  *   endpoints: {service: string, address: string | null, ports: string[]}[], givesBack: Key[],
  * }} Cluster
- * @typedef {{title: string, column: string, more: number, rows: {fit: number, name: string, others: number, lacks: string}[]}} FitTable
+ * @typedef {{title: string, column: string, more: number, rows: {fit: number, name: string, lacks: string}[]}} FitTable
  * @typedef {{
  *   tables: FitTable[], lacking: string[], purchase: string | null, kinds: string[], by: string | null,
  *   losses: {rack: string | null, hosts: number, assigned: number, quorums: string, lacking: string}[],
