@@ -7,7 +7,6 @@
 use std::fmt::{Display, Write};
 
 use super::comparison::DiffReport;
-use super::lines::FileLines;
 use super::phrases::{self, DiffLine};
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace};
@@ -16,7 +15,7 @@ use super::{ReportText, one_line};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Severity;
 use crate::base::text::counted;
-use crate::review::effects::{ClusterReview, Danger, FileState, Harm, Review, Totals};
+use crate::review::effects::{ClusterReview, Danger, FileState, Harm, Review};
 
 /// First line of the comment, by which a workflow finds and updates it.
 pub const MARKER: &str = "<!-- sipgen -->";
@@ -64,27 +63,62 @@ pub fn markdown_of_sites(sites: &[(&str, &DiffReport)]) -> ReportText {
 
 /// Renders a comparison with `1 / shares` of the length limit.
 fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
-    let mut page = MarkdownComment { text: head.to_owned(), left_out: Vec::new(), shares };
-    let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
-        comparison.findings.iter().partition(|problem| problem.severity == Severity::Error);
-    for note in &comparison.notes {
-        page.push(&format!("{}\n\n", one_line(note)), ERRORS_UNTIL);
-    }
-    page.errors(&errors);
+    let notes = comparison.notes.iter().map(|note| format!("{}\n\n", one_line(note)));
+    let problems = |severity: Severity| {
+        let problems = comparison.findings.iter().filter(|it| it.severity == severity);
+        problems.map(|problem| fenced("text", &described(problem))).collect::<Vec<String>>()
+    };
+    let mut parts = vec![
+        CommentPart::new(notes.collect(), ERRORS_UNTIL, ["", "note"]),
+        CommentPart::new(problems(Severity::Error), ERRORS_UNTIL, ["", "error"]),
+    ];
     if let Some(review) = &comparison.review {
-        page.dangers(&review.dangers);
-        page.totals(&review.totals);
-        let clusters = worst_first(review);
-        page.table(&clusters);
-        page.clusters(&clusters);
-        page.shared(review);
+        parts.extend(danger_parts(&review.dangers));
+        parts.extend(review_parts(review));
     }
     if let Some(brought) = &comparison.brought {
-        page.brought(brought);
+        let head = format!("### {}\n\n", phrases::BROUGHT);
+        parts.push(CommentPart::new(vec![head], DETAILS_UNTIL, ["", "heading"]));
+        parts.extend(review_parts(brought));
     }
-    page.warnings(&warnings);
-    page.lines(comparison.lines.as_deref().unwrap_or_default());
-    page.finished()
+    let warnings = problems(Severity::Warning);
+    let summary = counted(warnings.len(), "warning");
+    parts.push(CommentPart::new(warnings, WARNINGS_UNTIL, ["", "warning"]).folded(&summary));
+    let files = comparison.lines.as_deref().unwrap_or_default().iter();
+    let files: Vec<String> = files.map(|file| fenced("diff", &file.diff)).collect();
+    let summary = format!("Line by line: {}", counted(files.len(), "file"));
+    parts.push(CommentPart::new(files, LINES_UNTIL, ["the lines of ", "file"]).folded(&summary));
+    joined(head, parts, shares)
+}
+
+/// Joins the parts behind a head, and counts what does not fit.
+fn joined(head: &str, parts: Vec<CommentPart>, shares: usize) -> String {
+    let mut text = head.to_owned();
+    let mut omitted = Vec::new();
+    for CommentPart { head, items, foot, until, omitted: [before, noun] } in parts {
+        let mut room = (until / shares).saturating_sub(text.len() + head.len() + foot.len());
+        let count = items.len();
+        let fits = |item: &String| {
+            let fits = item.len() <= room;
+            room -= if fits { item.len() } else { 0 };
+            fits
+        };
+        let fitting: Vec<String> = items.into_iter().filter(fits).collect();
+        if !fitting.is_empty() {
+            text.extend([head, fitting.concat(), foot]);
+        }
+        if fitting.len() < count {
+            omitted.push(format!("{before}{}", counted(count - fitting.len(), noun)));
+        }
+    }
+    if !omitted.is_empty() {
+        let omitted = omitted.join(", ");
+        text += &format!(
+            "Omitted to keep the comment short: {omitted}. `sipgen diff` shows everything."
+        );
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
 }
 
 fn heading(comparison: &DiffReport) -> String {
@@ -153,171 +187,70 @@ fn endangered(harm: &Harm) -> Option<&ClusterKey> {
     }
 }
 
-/// Comment being written.
-struct MarkdownComment {
-    text: String,
-    /// Parts that did not fit.
-    left_out: Vec<String>,
-    /// Number of comparisons that share the length limit.
-    shares: usize,
+/// A part of a comment. Items that do not fit are omitted.
+struct CommentPart {
+    head: String,
+    items: Vec<String>,
+    foot: String,
+    /// Where it ends at the latest.
+    until: usize,
+    /// The words around the number of omitted items.
+    omitted: [&'static str; 2],
 }
 
-impl MarkdownComment {
-    /// Appends a part if it ends before `until`.
-    fn push(&mut self, part: &str, until: usize) -> bool {
-        let fits = self.text.len() + part.len() <= until / self.shares;
-        if fits {
-            self.text.push_str(part);
-        }
-        fits
+impl CommentPart {
+    fn new(items: Vec<String>, until: usize, omitted: [&'static str; 2]) -> Self {
+        Self { head: String::new(), items, foot: String::new(), until, omitted }
     }
 
-    /// Appends the parts that end before `until`, between a head and a foot, and records the number
-    /// of omitted ones.
-    fn push_all(
-        &mut self,
-        head: &str,
-        parts: &[String],
-        foot: &str,
-        until: usize,
-        left_out: fn(usize) -> String,
-    ) {
-        let mut room =
-            (until / self.shares).saturating_sub(self.text.len() + head.len() + foot.len());
-        let mut fitting = String::new();
-        let mut count = 0;
-        for part in parts {
-            if part.len() <= room {
-                room -= part.len();
-                fitting.push_str(part);
-            } else {
-                count += 1;
-            }
-        }
-        if !fitting.is_empty() {
-            self.text.extend([head, &fitting, foot]);
-        }
-        if count > 0 {
-            self.left_out.push(left_out(count));
-        }
+    fn between(self, head: &str, foot: &str) -> Self {
+        Self { head: head.to_owned(), foot: foot.to_owned(), ..self }
     }
 
-    fn errors(&mut self, errors: &[&Problem]) {
-        let parts: Vec<String> =
-            errors.iter().map(|error| fenced("text", &described(error))).collect();
-        self.push_all("", &parts, "", ERRORS_UNTIL, |count| counted(count, "error"));
+    /// Folds the part below a summary.
+    fn folded(self, summary: &str) -> Self {
+        let head = format!("<details><summary>{summary}</summary>\n\n{}", self.head);
+        Self { head, foot: self.foot + "</details>\n\n", ..self }
     }
+}
 
-    fn dangers(&mut self, dangers: &[Danger]) {
-        let item = |danger: &Danger| format!("- {}\n", danger.message_with(|name| code(name)));
-        let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
-        let open: Vec<String> = open.iter().map(|danger| format!("> {}", item(danger))).collect();
-        self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| {
-            counted(count, "danger")
-        });
-        let folded: Vec<String> = folded.iter().map(item).collect();
-        let head = fold(&counted(folded.len(), "more danger"));
-        self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| {
-            counted(count, "danger")
-        });
-    }
+fn danger_parts(dangers: &[Danger]) -> [CommentPart; 2] {
+    let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
+    let item = |danger: &Danger| format!("- {}\n", danger.message_with(|name| code(name)));
+    let part = |items: Vec<String>| CommentPart::new(items, DANGERS_UNTIL, ["", "danger"]);
+    let open = part(open.iter().map(|danger| format!("> {}", item(danger))).collect());
+    let summary = counted(folded.len(), "more danger");
+    let folded = part(folded.iter().map(item).collect()).between("", "\n");
+    [open.between("> [!CAUTION]\n", "\n"), folded.folded(&summary)]
+}
 
-    fn totals(&mut self, totals: &Totals) {
-        for total in totals::totals(totals)
-            .iter()
-            .filter(|_| totals.files.all() > 0)
-            .filter(|total| !total.is_empty())
-        {
-            self.push(&format!("{total}  \n"), TABLE_UNTIL);
-        }
-        self.push("\n", TABLE_UNTIL);
+/// Returns the totals, a table of clusters, their details, and the changes outside of them.
+fn review_parts(review: &Review) -> Vec<CommentPart> {
+    let clusters = worst_first(review);
+    let totals = totals::totals(&review.totals).into_iter().filter(|total| !total.is_empty());
+    let totals = totals.map(|total| format!("{total}  \n")).collect();
+    let mut parts = vec![CommentPart::new(totals, TABLE_UNTIL, ["", "total"]).between("", "\n")];
+    if clusters.len() > 1 {
+        let rows = clusters.iter().map(|cluster| row(cluster)).collect();
+        let head = "| cluster | | changes |\n| --- | --- | --- |\n";
+        let table = CommentPart::new(rows, TABLE_UNTIL, ["", "table row"]).between(head, "\n");
+        let summary = counted(clusters.len(), "cluster");
+        parts.push(if clusters.len() > ROWS_OPEN { table.folded(&summary) } else { table });
     }
-
-    fn table(&mut self, clusters: &[&ClusterReview]) {
-        if clusters.len() < 2 {
-            return;
-        }
-        let rows: Vec<String> = clusters.iter().map(|cluster| row(cluster)).collect();
-        let (before, behind) = if rows.len() > ROWS_OPEN {
-            let summary = counted(rows.len(), "cluster");
-            (fold(&summary), "\n</details>\n\n")
-        } else {
-            (String::new(), "\n")
-        };
-        let head = format!("{before}| cluster | | changes |\n| --- | --- | --- |\n");
-        self.push_all(&head, &rows, behind, TABLE_UNTIL, |count| {
-            format!("{} of the table", counted(count, "row"))
-        });
-    }
-
-    fn clusters(&mut self, clusters: &[&ClusterReview]) {
-        let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
-        let details = clusters.iter().map(|cluster| {
-            let kind = phrases::kind(cluster.kind);
-            let summary = format!("<code>{}</code>{kind} {}", cluster.cluster, cluster.state);
-            let block = block(&phrases::lines(cluster, &name));
-            format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
-        });
-        let details: Vec<String> = details.collect();
-        self.push_all("", &details, "", DETAILS_UNTIL, |count| {
-            format!("the details of {}", counted(count, "cluster"))
-        });
-    }
-
-    fn shared(&mut self, review: &Review) {
-        let lines = phrases::shared(&review.shared, &name);
-        if !lines.is_empty() {
-            let part = format!("{}{}</details>\n\n", fold("Outside of clusters"), block(&lines));
-            self.push_all("", &[part], "", DETAILS_UNTIL, |_| {
-                "changes outside of clusters".to_owned()
-            });
-        }
-    }
-
-    /// Adds the changes that the base had not generated, with a heading of their own.
-    fn brought(&mut self, brought: &Review) {
-        let head = format!("### {}\n\n", phrases::BROUGHT);
-        if !self.push(&head, DETAILS_UNTIL) {
-            self.left_out.push("changes not generated in the base".to_owned());
-            return;
-        }
-        let clusters = worst_first(brought);
-        self.totals(&brought.totals);
-        self.table(&clusters);
-        self.clusters(&clusters);
-        self.shared(brought);
-    }
-
-    fn warnings(&mut self, warnings: &[&Problem]) {
-        let parts: Vec<String> =
-            warnings.iter().map(|warning| fenced("text", &described(warning))).collect();
-        let head = fold(&counted(parts.len(), "warning"));
-        self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, |count| {
-            counted(count, "warning")
-        });
-    }
-
-    fn lines(&mut self, files: &[FileLines]) {
-        let parts: Vec<String> = files.iter().map(|file| fenced("diff", &file.diff)).collect();
-        let head = fold(&format!("Line by line: {}", counted(parts.len(), "file")));
-        self.push_all(&head, &parts, "</details>\n\n", LINES_UNTIL, |count| {
-            format!("the lines of {}", counted(count, "file"))
-        });
-    }
-
-    fn finished(mut self) -> String {
-        if !self.left_out.is_empty() {
-            let left_out = self.left_out.join(", ");
-            let _ = writeln!(
-                self.text,
-                "Omitted to keep the comment short: {left_out}. `sipgen diff` shows everything."
-            );
-        }
-        let end = self.text.trim_end().len();
-        self.text.truncate(end);
-        self.text.push('\n');
-        self.text
-    }
+    let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
+    let details = clusters.iter().map(|cluster| {
+        let kind = phrases::kind(cluster.kind);
+        let summary = format!("<code>{}</code>{kind} {}", cluster.cluster, cluster.state);
+        let block = block(&phrases::lines(cluster, &name));
+        format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
+    });
+    let details = details.collect();
+    parts.push(CommentPart::new(details, DETAILS_UNTIL, ["the details of ", "cluster"]));
+    let shared = phrases::shared(&review.shared, &name);
+    let shared = if shared.is_empty() { Vec::new() } else { vec![block(&shared)] };
+    let shared = CommentPart::new(shared, DETAILS_UNTIL, ["", "list of other changes"]);
+    parts.push(shared.folded("Outside of clusters"));
+    parts
 }
 
 /// Formats a table row.
@@ -328,11 +261,6 @@ fn row(cluster: &ClusterReview) -> String {
     };
     let deeds = totals::deeds(cluster).join(", ");
     format!("| {} | {state} | {deeds} |\n", code(&cluster.cluster))
-}
-
-/// Returns the head of a folded part.
-fn fold(summary: &str) -> String {
-    format!("<details><summary>{summary}</summary>\n\n")
 }
 
 /// Formats lines as a diff block, which GitHub and GitLab colour.
