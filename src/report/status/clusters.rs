@@ -1,7 +1,10 @@
 //! Requested and assigned hosts of each cluster, and spare hosts by selector.
 
-use crate::ask::overview::{ClusterOverview, NodeSetOverview, Overview, SpareHosts};
-use crate::base::api::names::{ClusterKey, Namespace, Role};
+use crate::ask::overview::{
+    ClusterOverview, NodeSetOverview, Overview, RequestedHosts, SpareHosts,
+};
+use crate::base::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
+use crate::base::grouping::grouped_in_order;
 use crate::base::text::{abbreviated, counted, lower_bound};
 use crate::report::{
     ERROR, ReportText, STRONG, WARNING, first_by, one_line, spare_words, styled, width,
@@ -30,24 +33,12 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
     let width = width(shown.iter().map(|cluster| cluster.key.to_string())).max("cluster".len());
     writeln!(out, "  {:width$}  {COLUMNS}", "cluster");
     for cluster in &shown {
-        let key = cluster.key.to_string();
-        if cluster.node_sets.is_empty() {
-            let notes = notes(cluster).join(", ");
-            writeln!(
-                out,
-                "  {key:width$}  {}",
-                if notes.is_empty() { "no hosts requested" } else { &notes }
-            );
-        }
-        for (number, ClusterRow { counts, notes: row_notes, .. }) in
-            rows(cluster).into_iter().enumerate()
-        {
-            let first = number == 0;
-            let mut notes = if first { notes(cluster) } else { Vec::new() };
-            notes.extend(row_notes);
-            let key = if first { key.as_str() } else { "" };
-            let line = format!("  {key:width$}  {counts}  {}", notes.join(", "));
+        let (mut key, mut notes) = (cluster.key.to_string(), notes(cluster));
+        for row in rows(cluster) {
+            notes.extend(row.notes);
+            let line = format!("  {key:width$}  {}  {}", row.counts, notes.join(", "));
             writeln!(out, "{}", line.trim_end());
+            (key, notes) = (String::new(), Vec::new());
         }
     }
     let quiet = overview.clusters.iter().filter(|cluster| cluster.is_quiet()).count();
@@ -58,7 +49,7 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
 /// Column headings of a row.
 const COLUMNS: &str = "role          active  standby  have";
 
-/// A row of the cluster table.
+/// A row of the cluster table: a node set, or all machines of a role.
 struct ClusterRow<'a> {
     /// Role, and numbers of requested and assigned hosts.
     counts: String,
@@ -67,60 +58,65 @@ struct ClusterRow<'a> {
     shortage: &'a [String],
 }
 
-/// Returns a cluster's rows: one per node set, and one for all machines of a role.
 fn rows(cluster: &ClusterOverview) -> Vec<ClusterRow<'_>> {
-    let (machines, node_sets): (Vec<_>, Vec<_>) =
-        cluster.node_sets.iter().partition(|set| set.part.node.is_some());
-    let node_set_rows = node_sets.into_iter().map(|set| ClusterRow {
-        counts: counts(set),
-        notes: notes_of(set),
-        shortage: &set.shortage,
-    });
-    let machine_rows = Role::ALL.into_iter().filter_map(|role| {
-        let role_machines: Vec<&NodeSetOverview> =
-            machines.iter().copied().filter(|set| set.part.role == role).collect();
-        (!role_machines.is_empty()).then(|| row_of_machines(role, &role_machines))
-    });
-    node_set_rows.chain(machine_rows).collect()
-}
-
-/// Summarizes the machines of one role, naming those without a host.
-fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> ClusterRow<'static> {
-    let sum =
-        |of: &dyn Fn(&NodeSetOverview) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
-    let wanted = sum(&|set| set.wanted.map_or(0, |wanted| wanted.active));
-    let known = machines.iter().any(|set| set.wanted.is_some());
-    let wanted = if known { wanted.to_string() } else { "?".to_owned() };
-    let mut notes = Vec::new();
-    let short: Vec<&NodeSetOverview> =
-        machines.iter().copied().filter(|set| set.short_of > 0).collect();
-    if !short.is_empty() {
-        notes.push(styled(ERROR, format_args!("no host for {}", named(&short))));
+    if cluster.node_sets.is_empty() {
+        let counts = "no hosts requested".to_owned();
+        return vec![ClusterRow { counts, notes: Vec::new(), shortage: &[] }];
     }
-    let waiting = sum(&|set| if set.short_of == 0 { set.missing() } else { 0 });
-    notes.extend((waiting > 0).then(|| styled(WARNING, format_args!("{waiting} not placed"))));
-    let both = sum(&|set| usize::from(set.worker_too));
-    let all = if both == machines.len() { String::new() } else { format!("{both} ") };
-    notes.extend((both > 0).then(|| format!("{all}also Worker")));
-    let added = sum(&|set| set.added);
-    notes.extend((added > 0).then(|| format!("{added} added")));
-    let counts =
-        format!("{:12}  {wanted:>6}  {:>7}  {:>4}", role.as_str(), "-", sum(&|set| set.have));
-    ClusterRow { counts, notes, shortage: &[] }
-}
-
-/// Lists the names of the first machines.
-fn named(machines: &[&NodeSetOverview]) -> String {
-    let names = machines.iter().flat_map(|set| &set.part.node);
-    abbreviated(&names.collect::<Vec<_>>(), MACHINES_SHOWN)
-}
-
-fn counts(set: &NodeSetOverview) -> String {
-    let (active, standby) = match set.wanted {
-        Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
-        None => ("?".to_owned(), "?".to_owned()),
+    let alike = grouped_in_order(cluster.node_sets.iter().map(|set| {
+        let Part { role, node_set, node } = &set.part;
+        ((*role, node_set, node.is_some()), set)
+    }));
+    let row = |((role, name, are_machines), sets): ((Role, &Option<NodeName>, _), Vec<_>)| {
+        let first: &NodeSetOverview = sets[0];
+        let sum = |of: fn(&NodeSetOverview) -> usize| sets.iter().map(|set| of(set)).sum::<usize>();
+        let wanted = |of: fn(RequestedHosts) -> usize| {
+            let wanted: Vec<usize> = sets.iter().filter_map(|set| set.wanted.map(of)).collect();
+            if wanted.is_empty() {
+                "?".to_owned()
+            } else {
+                wanted.iter().sum::<usize>().to_string()
+            }
+        };
+        let active = wanted(|wanted| wanted.active);
+        let standby = if are_machines { "-".to_owned() } else { wanted(|wanted| wanted.standby) };
+        let have = sum(|set| set.have);
+        ClusterRow {
+            counts: format!("{:12}  {active:>6}  {standby:>7}  {have:>4}", role.as_str()),
+            notes: name.iter().map(|name| one_line(name.as_str())).chain(notes_of(&sets)).collect(),
+            shortage: if are_machines { &[] } else { &first.shortage },
+        }
     };
-    format!("{:12}  {active:>6}  {standby:>7}  {:>4}", set.part.role.as_str(), set.have)
+    alike.into_iter().map(row).collect()
+}
+
+/// Returns the remarks about a node set, or all machines of a role.
+fn notes_of(sets: &[&NodeSetOverview]) -> Vec<String> {
+    let sum = |of: fn(&NodeSetOverview) -> usize| sets.iter().map(|set| of(set)).sum::<usize>();
+    let mut notes = Vec::new();
+    let short = sets.iter().filter(|set| set.short_of > 0);
+    let machines: Vec<&NodeName> = short.clone().flat_map(|set| &set.part.node).collect();
+    if !machines.is_empty() {
+        let machines = abbreviated(&machines, MACHINES_SHOWN);
+        notes.push(styled(ERROR, format_args!("no host for {machines}")));
+    } else if let Some(set) = short.last() {
+        let short_of = lower_bound(set.short_of, set.may_lack_more);
+        notes.push(styled(ERROR, format_args!("{short_of} missing")));
+    }
+    let waiting = sum(|set| if set.short_of == 0 { set.missing() } else { 0 });
+    if waiting > 0 {
+        notes.push(styled(WARNING, format_args!("{waiting} not placed")));
+    }
+    match sum(|set| usize::from(set.worker_too)) {
+        0 => {}
+        both if both == sets.len() => notes.push("also Worker".to_owned()),
+        both => notes.push(format!("{both} also Worker")),
+    }
+    let added = sum(|set| set.added);
+    if added > 0 {
+        notes.push(format!("{added} added"));
+    }
+    notes
 }
 
 /// Returns the remarks about a cluster.
@@ -140,24 +136,6 @@ fn notes(cluster: &ClusterOverview) -> Vec<String> {
             WARNING,
             format_args!("releases {}", counted(cluster.gives_back.len(), "host")),
         ));
-    }
-    notes
-}
-
-/// Returns the remarks about a node set.
-fn notes_of(set: &NodeSetOverview) -> Vec<String> {
-    let mut notes: Vec<String> =
-        set.part.node_set.iter().map(|name| one_line(name.as_str())).collect();
-    match (set.short_of, set.missing()) {
-        (0, 0) => {}
-        (0, waiting) => notes.push(styled(WARNING, format_args!("{waiting} not placed"))),
-        (short_of, _) => {
-            let short_of = lower_bound(short_of, set.may_lack_more);
-            notes.push(styled(ERROR, format_args!("{short_of} missing")));
-        }
-    }
-    if set.added > 0 {
-        notes.push(format!("{} added", set.added));
     }
     notes
 }
