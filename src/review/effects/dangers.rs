@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::{ConsumedHost, MovedHost, ReleaseReason, in_order};
+use super::hosts::{ConsumedHost, ReleaseReason, in_order};
 use super::{
     ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, ReaddressedMachine,
     ReleasedObservedHost, SharedChanges,
@@ -249,57 +249,62 @@ fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) 
 }
 
 fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
-    let ClusterReview { cluster, state, hosts, .. } = review;
+    let ClusterReview { cluster, state, hosts, services, outputs, .. } = review;
+    let cluster = || cluster.clone();
     let mut harms = Vec::new();
     if *state == FileState::Deleted {
-        let mut all: Vec<HostKey> = hosts
-            .going()
-            .map(|host| &host.host)
-            .chain(hosts.to_others.iter().map(|moved| &moved.host))
-            .cloned()
-            .collect();
+        let mut all: Vec<HostKey> = hosts.leaving().cloned().collect();
         all.sort_by(in_order);
-        harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all });
+        harms.push(Harm::ClusterDeleted { cluster: cluster(), hosts: all });
     }
-    let in_use = hosts
-        .going()
-        .filter_map(|host| ConsumedHost::new(&host.host, &host.consumer, &host.part.node));
-    let in_use: Vec<ConsumedHost> = in_use.collect();
-    if !in_use.is_empty() {
-        harms.push(Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts: in_use });
-    }
-    let vanished: Vec<HostKey> = hosts
-        .going()
-        .filter(|host| host.reason == Some(ReleaseReason::Gone) && !host.use_known)
-        .map(|host| host.host.clone())
-        .collect();
-    if !vanished.is_empty() {
-        harms.push(Harm::AssignedHostVanished { cluster: cluster.clone(), hosts: vanished });
-    }
-    let other_role: Vec<ConsumedHost> = hosts
-        .with_another_role
-        .iter()
-        .filter_map(|host| ConsumedHost::new(&host.host, &host.consumer, &host.node_before))
-        .collect();
-    if !other_role.is_empty() {
-        harms.push(Harm::ConsumedHostChangesRole { cluster: cluster.clone(), hosts: other_role });
-    }
-    harms.extend(move_harms(cluster, &hosts.to_others));
-    let services = review.services.iter().flat_map(|service| &service.immutable);
-    let immutable = services.chain(review.outputs.iter().flat_map(|output| &output.immutable));
-    harms.extend(immutable.map(|change| Harm::ImmutableFieldChanges {
-        cluster: cluster.clone(),
-        change: change.clone(),
+    let in_use = hosts.going();
+    let in_use = in_use.filter_map(|it| ConsumedHost::new(&it.host, &it.consumer, &it.part.node));
+    let in_use = non_empty(in_use);
+    harms.extend(in_use.map(|hosts| Harm::ConsumedHostGivenBack { cluster: cluster(), hosts }));
+    let gone = hosts.going();
+    let gone = gone.filter(|it| it.reason == Some(ReleaseReason::Gone) && !it.use_known);
+    let gone = non_empty(gone.map(|host| host.host.clone()));
+    harms.extend(gone.map(|hosts| Harm::AssignedHostVanished { cluster: cluster(), hosts }));
+    let changed = hosts.with_another_role.iter();
+    let changed =
+        changed.filter_map(|it| ConsumedHost::new(&it.host, &it.consumer, &it.node_before));
+    let changed = non_empty(changed);
+    harms.extend(changed.map(|hosts| Harm::ConsumedHostChangesRole { cluster: cluster(), hosts }));
+    // From the side of the cluster that loses them.
+    let moved = hosts.to_others.iter().filter(|moved| !moved.follows_machine);
+    let in_use = grouped(moved.clone().filter_map(|it| {
+        Some((&it.other, ConsumedHost::new(&it.host, &it.consumer, &it.part.node)?))
     }));
-    let machines: Vec<ReaddressedMachine> =
-        review.installer.iter().flat_map(|installer| installer.readdressed.clone()).collect();
-    if !machines.is_empty() {
-        harms.push(Harm::MachineAddressChanges { cluster: cluster.clone(), machines });
-    }
+    harms.extend(in_use.into_iter().map(|(other, hosts)| {
+        let other = other.clone();
+        Harm::ConsumedHostMoves { cluster: cluster(), other, hosts }
+    }));
+    let free = moved.filter(|moved| moved.consumer.is_none());
+    let free = grouped(free.map(|moved| (&moved.other, moved.host.clone()))).into_iter();
+    harms.extend(free.map(|(other, hosts)| {
+        let other = other.clone();
+        Harm::HostMoves { cluster: cluster(), other, hosts }
+    }));
+    let immutable = services.iter().flat_map(|service| &service.immutable);
+    let immutable = immutable.chain(outputs.iter().flat_map(|output| &output.immutable));
+    harms.extend(immutable.map(|change| {
+        let change = change.clone();
+        Harm::ImmutableFieldChanges { cluster: cluster(), change }
+    }));
+    let machines = review.installer.iter().flat_map(|installer| &installer.readdressed);
+    let machines = non_empty(machines.cloned());
+    harms.extend(
+        machines.map(|machines| Harm::MachineAddressChanges { cluster: cluster(), machines }),
+    );
     if *state == FileState::Changed {
         harms.extend(review.endpoints.iter().filter_map(|change| endpoint_harm(review, change)));
     }
     harms
+}
+
+fn non_empty<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+    let items: Vec<T> = items.collect();
+    (!items.is_empty()).then_some(items)
 }
 
 /// Every run of an installer is dangerous: it may end workloads on machines in use.
@@ -314,29 +319,6 @@ fn installer_harm(review: &ClusterReview, site: &Site) -> Option<Harm> {
         after: installer.job_after.clone()?,
         because: installer.files.clone(),
     })
-}
-
-/// Lists hosts that move to other clusters, from the side of the cluster that loses them.
-fn move_harms(cluster: &ClusterKey, moved: &[MovedHost]) -> Vec<Harm> {
-    let moved = moved.iter().filter(|moved| !moved.follows_machine);
-    let (in_use, free): (Vec<_>, Vec<_>) = moved.partition(|moved| moved.consumer.is_some());
-    let in_use = grouped(in_use.into_iter().filter_map(
-        |MovedHost { host, part, consumer, other, .. }| {
-            Some((other, ConsumedHost::new(host, consumer, &part.node)?))
-        },
-    ));
-    let free = grouped(free.into_iter().map(|moved| (&moved.other, moved.host.clone())));
-    let in_use = in_use.into_iter().map(|(other, hosts)| Harm::ConsumedHostMoves {
-        cluster: cluster.clone(),
-        other: other.clone(),
-        hosts,
-    });
-    let free = free.into_iter().map(|(other, hosts)| Harm::HostMoves {
-        cluster: cluster.clone(),
-        other: other.clone(),
-        hosts,
-    });
-    in_use.chain(free).collect()
 }
 
 fn endpoint_harm(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> {

@@ -74,9 +74,8 @@ impl Harm {
             }
             Harm::InstallerRuns { scales: false, cluster, machines, before, after, because } => {
                 let machines = match machines {
-                    None => "all machines".to_owned(),
-                    Some(1) => "the one machine".to_owned(),
-                    Some(count) => format!("all {count} machines"),
+                    None => "machines".to_owned(),
+                    Some(count) => counted(*count, "machine"),
                 };
                 let (again, why) = match before {
                     None => ("", String::new()),
@@ -86,7 +85,7 @@ impl Harm {
                     }
                 };
                 format!(
-                    "the installer runs{again} on {machines} of {} once this is applied{why}: Job {}{}",
+                    "the installer runs{again} on all {machines} of {} once this is applied{why}: Job {}{}",
                     name(cluster),
                     name(after),
                     goes(before)
