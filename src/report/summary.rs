@@ -12,7 +12,7 @@ use crate::base::text::counted;
 use crate::generate::GeneratedSite;
 use crate::output::compare::OutputChanges;
 use crate::plan::{AssignmentMethod, Plan};
-use crate::review::effects::{ChangeCounts, ReleasedObservedHost, Review};
+use crate::review::effects::{ChangeCounts, FileState, ReleasedObservedHost, Review};
 use crate::site::sites::Location;
 
 /// Maximum numbers of hosts of a cluster, and of dangers, in a summary.
@@ -39,7 +39,7 @@ pub fn summary(generated: &GeneratedSite, written: bool) -> ReportText {
         let review = Review::new(changes, tree, site);
         write_review(&mut out, &review);
         write_plan(&mut out, plan, &review);
-        write_changes(&mut out, changes, written);
+        write_changes(&mut out, std::iter::once(changes), written);
     }
     write_failures(&mut out, findings, changes.is_some());
     out
@@ -52,31 +52,22 @@ pub fn summary_of_sites(
     written: bool,
 ) -> ReportText {
     let mut out = ReportText::default();
-    let hosts = |run: &GeneratedSite| {
-        run.plan.clusters.values().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>()
-    };
-    let clusters: usize = runs.iter().map(|(_, run)| run.plan.clusters.len()).sum();
+    let all = || runs.iter().map(|(_, run)| run);
+    let placements = all().flat_map(|run| run.plan.clusters.values());
     let total = format!(
         "{}: {}, {} assigned",
         counted(runs.len(), "site"),
-        counted(clusters, "cluster"),
-        counted(runs.iter().map(|(_, run)| hosts(run)).sum(), "host")
+        counted(placements.clone().count(), "cluster"),
+        counted(placements.flat_map(BTreeMap::values).flatten().count(), "host")
     );
     writeln!(out, "{}", styled(STRONG, total));
-    let files: usize =
-        runs.iter().flat_map(|(_, run)| &run.changes).map(|changes| changes.files.len()).sum();
-    let failed: Vec<&str> = runs
-        .iter()
-        .filter(|(_, run)| run.findings.iter().any(Finding::is_error))
-        .map(|(site, _)| site.name.as_str())
-        .collect();
-    let left = runs.iter().all(|(_, run)| run.changes.is_none());
-    match (left, written) {
-        (true, _) => writeln!(out, "no files written in any site"),
-        _ if files == 0 => writeln!(out, "no file changes"),
-        (false, true) => writeln!(out, "{} written", counted(files, "file")),
-        (false, false) => writeln!(out, "{} would be written", counted(files, "file")),
-    };
+    if all().all(|run| run.changes.is_none()) {
+        writeln!(out, "no files written in any site");
+    } else {
+        write_changes(&mut out, all().flat_map(|run| &run.changes), written);
+    }
+    let failed = runs.iter().filter(|(_, run)| run.findings.iter().any(Finding::is_error));
+    let failed: Vec<&str> = failed.map(|(site, _)| site.name.as_str()).collect();
     if !failed.is_empty() {
         writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed.join(", ")));
     }
@@ -123,12 +114,18 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
     note.into_iter().for_each(|line| writeln!(out, "{line}"))
 }
 
-fn write_changes(out: &mut ReportText, changes: &OutputChanges, written: bool) {
-    if changes.files.is_empty() {
+fn write_changes<'c>(
+    out: &mut ReportText,
+    changes: impl Iterator<Item = &'c OutputChanges>,
+    written: bool,
+) {
+    let states = changes.flat_map(|changes| changes.files.values()).map(FileState::from);
+    let counts: ChangeCounts = states.collect();
+    if counts.all() == 0 {
         return writeln!(out, "no file changes");
     }
-    let ChangeCounts { created, changed, deleted } = ChangeCounts::from_changes(changes);
-    let files = counted(changes.files.len(), "file");
+    let ChangeCounts { created, changed, deleted } = counts;
+    let files = counted(counts.all(), "file");
     let written = if written { "written" } else { "would be written" };
     writeln!(out, "{files} {written}: {created} created, {changed} changed, {deleted} deleted")
 }
