@@ -140,9 +140,8 @@ fn words(quorum: &Quorum) -> String {
     match (quorum.is_kept(), quorum.tolerates()) {
         (false, _) => format!("{left_of}: quorum lost"),
         (true, 0) => format!("{left_of}: quorum kept, no further loss tolerated"),
-        (true, 1) => format!("{left_of}: quorum kept, 1 further loss tolerated"),
         (true, more) => {
-            format!("{left_of}: quorum kept, {more} further losses tolerated")
+            format!("{left_of}: quorum kept, tolerates to lose {}", counted(more, "more member"))
         }
     }
 }
