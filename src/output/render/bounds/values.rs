@@ -141,55 +141,48 @@ fn factor(value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Returns minijinja's filters except `pprint`, which is for debugging only.
-fn builtin() -> Vec<(&'static str, Value)> {
-    macro_rules! of {
-        ($($name:literal $function:ident),* $(,)?) => {
-            vec![$(($name, Value::from_function(filters::$function))),*]
-        };
-    }
-    of![
-        "safe" safe, "escape" escape, "e" escape, "lower" lower, "upper" upper, "title" title,
-        "capitalize" capitalize, "replace" replace, "length" length, "count" length, "dictsort" dictsort,
-        "items" items, "reverse" reverse, "trim" trim, "join" join, "split" split, "lines" lines,
-        "default" default, "d" default, "round" round, "abs" abs, "int" int, "float" float, "attr" attr,
-        "first" first, "last" last, "min" min, "max" max, "sort" sort, "list" list, "string" string,
-        "bool" bool, "batch" batch, "slice" slice, "sum" sum, "indent" indent, "select" select,
-        "reject" reject, "selectattr" selectattr, "rejectattr" rejectattr, "map" map, "groupby" groupby,
-        "unique" unique, "chain" chain, "zip" zip, "format" format, "tojson" tojson,
-    ]
+/// What a filter reads of its input.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FilterInput {
+    /// At most one item. It creates nothing.
+    OneItem,
+    /// A text as a whole.
+    Text,
+    /// All items. It may split a text into a list of characters.
+    Items,
 }
 
-/// Filters that treat a text as a whole. All others may split it into a list of characters.
-const OF_TEXTS: [&str; 21] = [
-    "safe",
-    "escape",
-    "e",
-    "lower",
-    "upper",
-    "title",
-    "capitalize",
-    "replace",
-    "length",
-    "count",
-    "trim",
-    "default",
-    "d",
-    "int",
-    "float",
-    "string",
-    "bool",
-    "indent",
-    "format",
-    "tojson",
-    "block",
-];
+struct BoundedFilter {
+    name: &'static str,
+    input: FilterInput,
+    function: Value,
+}
 
-/// Filters that create nothing and read at most one item.
-const OF_ONE: [&str; 12] = [
-    "safe", "length", "count", "default", "d", "attr", "first", "last", "abs", "int", "float",
-    "bool",
-];
+/// Returns minijinja's filters except `pprint`, which is for debugging only, and sipgen's own.
+fn all_filters() -> Vec<BoundedFilter> {
+    macro_rules! of {
+        ($($input:ident: $($name:literal $function:expr),*;)*) => {
+            vec![$($(BoundedFilter {
+                name: $name,
+                input: FilterInput::$input,
+                function: Value::from_function($function),
+            }),*),*]
+        };
+    }
+    use filters::*;
+    of![
+        OneItem: "safe" safe, "length" length, "count" length, "default" default, "d" default,
+            "attr" attr, "first" first, "last" last, "abs" abs, "int" int, "float" float, "bool" bool;
+        Text: "escape" escape, "e" escape, "lower" lower, "upper" upper, "title" title,
+            "capitalize" capitalize, "replace" replace, "trim" trim, "string" string,
+            "indent" indent, "format" format, "tojson" tojson, "block" block;
+        Items: "dictsort" dictsort, "items" items, "reverse" reverse, "join" join, "split" split,
+            "lines" lines, "round" round, "min" min, "max" max, "sort" sort, "list" list,
+            "batch" batch, "slice" slice, "sum" sum, "select" select, "reject" reject,
+            "selectattr" selectattr, "rejectattr" rejectattr, "map" map, "groupby" groupby,
+            "unique" unique, "chain" chain, "zip" zip;
+    ]
+}
 
 /// Counts the output of filters that may create many times their input.
 fn count_growth(
@@ -254,16 +247,15 @@ fn count_growth(
 /// Calls a filter within the limits.
 fn filtered(
     state: &mut State<'_, '_>,
-    name: &str,
-    filter: &Value,
+    BoundedFilter { name, input, function }: &BoundedFilter,
     values: &[Value],
 ) -> Result<Value, Error> {
-    if OF_ONE.contains(&name) {
+    if *input == FilterInput::OneItem {
         let text = values.first().and_then(Value::as_str).map_or(0, str::len);
         count(state, text / SEEN)?;
-        return filter.call(state, values);
+        return function.call(state, values);
     }
-    if let ("tojson", [value]) = (name, values)
+    if let ("tojson", [value]) = (*name, values)
         && let Some(json) = json::plain(value)
     {
         count(state, json.len() + ITEM)?;
@@ -272,12 +264,12 @@ fn filtered(
     let mut weights = Vec::with_capacity(values.len());
     for value in values {
         weights.push(count_seen(state, value)?);
-        if !OF_TEXTS.contains(&name) {
+        if *input == FilterInput::Items {
             count_characters(state, value)?;
         }
     }
     count_growth(state, name, values, &weights)?;
-    let result = made(filter.call(state, values)?)?;
+    let result = made(function.call(state, values)?)?;
     count_made(state, &result)?;
     Ok(result)
 }
@@ -301,10 +293,10 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
 /// Adds the counting functions and filters to an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
-    let block = ("block", Value::from_function(block));
-    for (name, function) in builtin().into_iter().chain([block]) {
+    for filter in all_filters() {
+        let name = filter.name;
         let bounded = move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
-            filtered(state, name, &function, &values.into_values())
+            filtered(state, &filter, &values.into_values())
         };
         environment.add_filter(name, bounded);
     }
