@@ -9,7 +9,7 @@ use crate::base::api::service_kind::ServiceKind;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::layout::outputs::{self, OUTPUTS};
-use crate::base::text::{abbreviated, suggest};
+use crate::base::text::suggest;
 use crate::input::settings::outputs::OutputSettings;
 
 impl Templates {
@@ -103,10 +103,7 @@ pub(super) fn misplaced(
     }
     let meant = match alike(name) {
         Some(alike) => format!("did you mean {directory}/{alike}?"),
-        None => format!(
-            "built-in templates are {} (`sipgen template list`).",
-            abbreviated(&namesakes(name), 4)
-        ),
+        None => "`sipgen template list` prints the templates.".to_owned(),
     };
     let message = format!("{file} replaces no built-in template");
     Some(Finding::new(Code::TemplateUnused, message).at(place).help(format!(
@@ -138,13 +135,6 @@ fn no_output(
     Some(Finding::new(Code::TemplateUnused, message).at(Place::File(Arc::from(file))).help(help))
 }
 
-/// Returns the built-in templates with the file name of a path; all if there are none.
-fn namesakes(name: &str) -> Vec<&'static str> {
-    let (_, file) = directory_and_file(name);
-    let same: Vec<&str> = names().filter(|known| directory_and_file(known).1 == file).collect();
-    if same.is_empty() { names().collect() } else { same }
-}
-
 /// Returns the built-in template that was probably meant: one whose directory and file name are
 /// both near, or the only one with this file name.
 pub fn alike(name: &str) -> Option<&'static str> {
@@ -155,9 +145,9 @@ pub fn alike(name: &str) -> Option<&'static str> {
         Some(directories + suggest::slips(file, known_file)?)
     };
     let near = names().filter_map(|known| Some((distance(known)?, known)));
-    near.min().map(|(_, known)| known).or_else(|| match namesakes(name).as_slice() {
-        [only] => Some(*only),
-        _ => None,
+    near.min().map(|(_, known)| known).or_else(|| {
+        let mut same = names().filter(|known| directory_and_file(known).1 == file);
+        same.next().filter(|_| same.next().is_none())
     })
 }
 
