@@ -237,7 +237,10 @@ fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
         all.push(output.after_services(&all));
     }
     all.extend(definitions);
-    all.extend(output.released());
+    // It does not depend on the clusters' hosts: one that cannot be applied would block the release
+    // of all others.
+    let (name, directory) = (output.names.released(), layout::released_directory());
+    all.extend(output.delivery(name, directory, DirectoryContent::Released, "released.yaml"));
     all.sort_by(|a, b| (a.holds, &a.name).cmp(&(b.holds, &b.name)));
     all
 }
@@ -263,6 +266,19 @@ impl<'a> Output<'a> {
         self.is_built(directory) && !self.site.wiring.delivered.has(directory)
     }
 
+    /// Returns the object that applies a directory, if a generated one does.
+    fn delivery(
+        &self,
+        name: String,
+        directory: Utf8PathBuf,
+        holds: DirectoryContent,
+        file: &str,
+    ) -> Option<Delivery> {
+        let file = file.to_owned();
+        let is_ours = self.is_ours(&directory);
+        is_ours.then(|| Delivery { name, directory, holds, after: Vec::new(), file })
+    }
+
     /// Returns the directories just below one that generated objects apply.
     fn below(
         &self,
@@ -276,12 +292,9 @@ impl<'a> Output<'a> {
             file.iter().count() == 3 && file.file_name() == Some(layout::KUSTOMIZATION)
         });
         let directories = directories.filter_map(Utf8Path::parent);
-        directories.filter(|directory| self.is_ours(directory)).map(move |directory| Delivery {
-            name: self.names.directory(parent, directory.file_name().unwrap_or_default()),
-            directory: directory.to_owned(),
-            holds,
-            after: Vec::new(),
-            file: object_file.to_owned(),
+        directories.filter_map(move |directory| {
+            let name = self.names.directory(parent, directory.file_name().unwrap_or_default());
+            self.delivery(name, directory.to_owned(), holds, object_file)
         })
     }
 
@@ -289,9 +302,6 @@ impl<'a> Output<'a> {
     /// hosts are labeled before anything is installed on them.
     fn cluster(&self, cluster: &ClusterKey, definitions: &[Delivery]) -> Option<Delivery> {
         let directory = layout::cluster_directory(cluster);
-        if !self.is_ours(&directory) {
-            return None;
-        }
         let (holds, after) = if self.is_built(&layout::installer_directory(cluster)) {
             (DirectoryContent::Installer, self.host_objects(cluster))
         } else {
@@ -303,20 +313,18 @@ impl<'a> Output<'a> {
             let after = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
             (DirectoryContent::Services, after.map(|delivery| delivery.name.clone()).collect())
         };
-        let (name, file) =
-            (self.names.cluster_object("services", cluster), layout::patch_file(cluster));
-        Some(Delivery { name, directory, holds, after, file })
+        let name = self.names.cluster_object("services", cluster);
+        let delivery = self.delivery(name, directory, holds, &layout::patch_file(cluster))?;
+        Some(Delivery { after, ..delivery })
     }
 
     fn observed(&self, cluster: &ClusterKey, services: Option<&Delivery>) -> Option<Delivery> {
+        let (name, file) =
+            (self.names.cluster_object("observed", cluster), layout::patch_file(cluster));
         let directory = layout::observed_directory(cluster);
-        self.is_ours(&directory).then(|| Delivery {
-            name: self.names.cluster_object("observed", cluster),
-            directory,
-            holds: DirectoryContent::Observed,
-            after: services.iter().map(|delivery| delivery.name.clone()).collect(),
-            file: layout::patch_file(cluster),
-        })
+        let delivery = self.delivery(name, directory, DirectoryContent::Observed, &file)?;
+        let after = services.iter().map(|delivery| delivery.name.clone()).collect();
+        Some(Delivery { after, ..delivery })
     }
 
     /// Returns the directories of roots whose declared hosts are applied by generated objects.
@@ -381,18 +389,5 @@ impl<'a> Output<'a> {
             holds: DirectoryContent::AfterServices,
             file: AFTER_SERVICES.0.to_owned(),
         }
-    }
-
-    fn released(&self) -> Option<Delivery> {
-        let directory = layout::released_directory();
-        self.is_ours(&directory).then(|| Delivery {
-            name: self.names.released(),
-            directory,
-            holds: DirectoryContent::Released,
-            // It does not depend on the clusters' hosts: one that cannot be applied would block the
-            // release of all others.
-            after: Vec::new(),
-            file: "released.yaml".to_owned(),
-        })
     }
 }
