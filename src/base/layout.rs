@@ -313,9 +313,9 @@ fn shared_directory_in(to_output: &str, entry: &str) -> Option<Utf8PathBuf> {
     }
 }
 
-/// Returns the path of a shared directory as a service's directory refers to it.
-pub fn reference_to_shared(directory: &Utf8Path, shared: &Utf8Path) -> String {
-    "../".repeat(directory.iter().count()) + shared.as_str()
+/// Returns a path as a directory refers to it; both are relative to the same directory.
+pub fn reference_from(directory: &Utf8Path, path: &Utf8Path) -> String {
+    "../".repeat(directory.iter().count()) + path.as_str()
 }
 
 /// Returns the directory of the labels of declared hosts, for the kustomization in `root` that
@@ -436,11 +436,11 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_to_shared_files_is_found() {
+    fn a_reference_from_files_is_found() {
         let cluster: ClusterKey = "tenant-a/edge".parse().unwrap();
         let service = cluster_directory(&cluster).join("auth");
         let shared = shared_directory("auth/kubeadm".into(), "0a1b");
-        let reference = reference_to_shared(&service, &shared);
+        let reference = reference_from(&service, &shared);
         let text = |entry: &str| format!("resources:\n  - service.yaml\n  - \"{entry}\"\n");
         let found = |file: &str, entry: &str| shared_directories(&service.join(file), &text(entry));
 

@@ -78,20 +78,9 @@ pub(super) fn check(
     roots.filter_map(check).collect()
 }
 
-/// Returns whether a path leads from a directory up to the repo's root, and from there down to
-/// another directory, whatever characters its name has.
-fn leads_to(directory: &Utf8Path, path: &str, target: &Utf8Path) -> bool {
-    let mut rest = Utf8Path::new(path);
-    let is_up = directory.iter().all(|_| {
-        let below = rest.strip_prefix("..");
-        below.map(|below| rest = below).is_ok()
-    });
-    is_up && rest == target
-}
-
 impl<'a> BuildDifference<'a> {
-    fn new(why: String, host: Option<&'a Host>) -> Self {
-        BuildDifference { why, host, is_changed: false }
+    fn new(why: impl Into<String>, host: Option<&'a Host>) -> Self {
+        BuildDifference { why: why.into(), host, is_changed: false }
     }
 }
 
@@ -115,14 +104,14 @@ impl RenderedPatches<'_> {
     ) -> Option<BuildDifference<'h>> {
         let file = self.directory.join(self.site.settings.hosts.form.file_name());
         let text = self.tree.get(file.as_str())?;
-        let only = |why: &str| Some(BuildDifference::new(why.to_owned(), None));
+        let only = |why: &str| Some(BuildDifference::new(why, None));
         let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
             return only("its kustomization.yaml has other fields");
         };
         let is_overlay = self.site.settings.hosts.form == HostsForm::Overlay;
         let is_based = match kustomization.resources.as_slice() {
             [] => !is_overlay,
-            [path] => is_overlay && leads_to(self.overlay, path, &root.directory),
+            [path] => is_overlay && *path == layout::reference_from(self.overlay, &root.directory),
             _ => false,
         };
         if !is_based {

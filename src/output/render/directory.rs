@@ -126,7 +126,7 @@ impl<'a> DirectoryRenderer<'a> {
                     TemplateSource::BuiltIn(directory, _) => directory,
                     TemplateSource::Output(output) => &output.name,
                 };
-                let path = layout::reference_to_shared(&self.directory(below), &shared.path);
+                let path = layout::reference_from(&self.directory(below), &shared.path);
                 SharedTemplates { name: name.to_owned(), path }
             })));
             let is_other = |(_, file): &&(&str, &Utf8Path)| !is_kustomization(file);
@@ -286,7 +286,7 @@ impl<'a> DirectoryRenderer<'a> {
                 _ => None,
             }
         });
-        let shared = shared.map(|shared| layout::reference_to_shared(&directory, &shared.path));
+        let shared = shared.map(|shared| layout::reference_from(&directory, &shared.path));
         shared.into_iter().chain(entries.map(Utf8Path::to_string)).collect()
     }
 

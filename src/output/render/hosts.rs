@@ -122,10 +122,9 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>
         let head = header(root.file.as_str());
         let mut text = match site.settings.hosts.form {
             HostsForm::Overlay => {
-                // From the overlay's directory back to the repo's root.
-                let up: Utf8PathBuf =
-                    site.settings.output.join(&directory).iter().map(|_| "..").collect();
-                kustomization_listing(&head, [up.join(&root.directory).as_str()])
+                let overlay = site.settings.output.join(&directory);
+                let base = layout::reference_from(&overlay, &root.directory);
+                kustomization_listing(&head, [base.as_str()])
             }
             HostsForm::Component => head + COMPONENT_HEAD,
         };
