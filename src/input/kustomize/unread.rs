@@ -20,8 +20,6 @@ pub(crate) struct BuildEntry {
     pub(crate) name: String,
     /// The path of the entry; `None` if it is not in this repo.
     pub(crate) path: Option<Utf8PathBuf>,
-    /// The kustomization's file.
-    pub(crate) by: Utf8PathBuf,
     /// The list or field that has the entry.
     pub(super) list: &'static str,
 }
@@ -118,7 +116,6 @@ impl KustomizationNode {
             place: self.origin.at([RouteStep::from(entry.list), RouteStep::from(entry.index)]),
             name: entry.text.to_owned(),
             path: join(&self.directory, entry.text),
-            by: self.origin.file.to_path_buf(),
             list: entry.list,
         }
     }
@@ -129,7 +126,6 @@ impl KustomizationNode {
             place: self.origin.at([field]),
             name: field.to_owned(),
             path: None,
-            by: self.origin.file.to_path_buf(),
             list: field,
         })
     }

@@ -257,16 +257,9 @@ fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
 
 /// Returns whether a file is an answer of an API server that has more objects.
 fn is_part_of_list(content: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct PartialList {
-        metadata: PartialListMetadata,
-    }
-    #[derive(Deserialize)]
-    struct PartialListMetadata {
-        r#continue: String,
-    }
-    let page = || bounded::parse::<PartialList>(std::str::from_utf8(content).ok()?);
-    mentions(&["continue"])(content) && page().is_some_and(|it| !it.metadata.r#continue.is_empty())
+    let list = || bounded::parse::<Value>(std::str::from_utf8(content).ok()?);
+    let next = |list: Value| Some(list.get("metadata")?.get("continue")? != "");
+    mentions(&["continue"])(content) && list().and_then(next) == Some(true)
 }
 
 /// Returns whether a file has neither content nor a comment. A comment in place of an object, such as

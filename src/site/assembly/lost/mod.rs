@@ -23,7 +23,7 @@ use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
-use crate::base::text::{counted, in_shell};
+use crate::base::text::in_shell;
 use crate::input::kustomize::{BuildEntry, Builds, is_remote};
 use crate::input::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
 use crate::input::settings::Settings;
@@ -48,46 +48,41 @@ pub(super) struct AbsenceEvidence<'a> {
     pub(super) findings: &'a [Finding],
 }
 
-/// Something that is not read and may hold a missing object.
+/// A file that is not read, or not in full, and may hold a missing object.
 #[derive(Clone)]
 struct UnreadPlace {
     place: Place,
-    /// Completes "… is missing, and ".
     why: String,
     help: String,
 }
 
 impl UnreadPlace {
-    fn new(place: Place, why: String, help: String) -> Self {
-        Self { place, why, help }
+    /// Returns a file at a path that git may restore.
+    fn restorable(place: Place, why: impl Into<String>, path: &Utf8Path) -> Self {
+        let path = in_shell(path.as_str());
+        let help = format!(
+            "restore it with `git checkout HEAD -- {path}`, or remove it and the entry that lists it"
+        );
+        Self { place, why: why.into(), help }
     }
 
-    /// Returns something that may hold any object and can be excluded.
-    fn that_may_hold_it(place: Place, why: &str, remedy: &str) -> Self {
-        let path = place.file();
-        let why = format!("{path}, which may hold it, is not read: {why}");
-        let settings = crate::input::settings::FILE;
+    /// Returns a file that may hold any object and can be excluded.
+    fn excludable(place: Place, why: &str, remedy: &str) -> Self {
+        let (path, settings) = (place.file(), crate::input::settings::FILE);
         let help = format!(
             "{remedy}, or exclude it in {settings} by `sources: [{{paths: [\"!{path}\"]}}]`"
         );
-        Self::new(place, why, help)
+        Self { place, why: why.to_owned(), help }
     }
 
-    /// Reports that some of `lost` may be in it, which belong to one cluster.
-    fn finding(self, which: &LostObject<'_>, lost: &[LostObject<'_>]) -> Finding {
-        let missing = match lost {
-            [_, _, ..] if which.kind == LostKind::Host => format!(
-                "{} of `{}`, `{}` among them, are missing",
-                counted(lost.len(), "host"),
-                which.cluster,
-                which.name
-            ),
-            _ => format!("{} is missing", which.what),
-        };
-        Finding::new(Code::LossUnproven, format!("{missing}, and {}", self.why))
+    fn finding(self, lost: &LostObject<'_>) -> Finding {
+        let (what, file, why) = (&lost.what, self.place.file(), &self.why);
+        let message =
+            format!("{what} is missing, and {file}, which may hold it, is not read in full: {why}");
+        Finding::new(Code::LossUnproven, message)
             .at(self.place)
             .help(self.help)
-            .for_cluster(which.cluster)
+            .for_cluster(lost.cluster)
     }
 }
 
@@ -107,7 +102,12 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     let texts = known.unread_texts(&lost)?;
     let (emptied, texts): (Vec<_>, Vec<_>) =
         texts.into_iter().partition(|text| is_kustomization(text.file()));
-    let emptied = emptied.first().map(emptied_kustomization);
+    // It may have listed or named any object.
+    let emptied = emptied.into_iter().next();
+    let emptied = emptied.map(|text| {
+        let file = text.file().clone();
+        UnreadPlace::restorable(text.place, text.why, &file)
+    });
     let builds: BTreeSet<Utf8PathBuf> = lost.iter().flat_map(|it| it.builds.clone()).collect();
     let mut unread_builds = BTreeMap::new();
     for directory in builds {
@@ -132,7 +132,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
             let (path, why) = unread_path?;
             let place = Place::File(Arc::from(path.as_path()));
             let remedy = "put a plain file in its place, delete it, list it in .gitignore";
-            Some(UnreadPlace::that_may_hold_it(place, why, remedy))
+            Some(UnreadPlace::excludable(place, why, remedy))
         };
         let elsewhere = || in_texts().or_else(|| known.in_closed()).or_else(in_paths);
         Ok(unread_in_build.or_else(elsewhere))
@@ -143,7 +143,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     for cluster_losses in by_cluster.into_values() {
         for lost in &cluster_losses {
             if let Some(unread) = find(lost)? {
-                findings.push(unread.finding(lost, &cluster_losses));
+                findings.push(unread.finding(lost));
                 break;
             }
         }
@@ -179,16 +179,15 @@ impl AbsenceEvidence<'_> {
             .filter(|path| !path.starts_with(&self.settings.output))
             .filter_map(read)
             .collect();
-        let texts = unread_texts::in_manifests(self.repo, &files)?;
-        Ok(texts.into_iter().next().map(|text| {
-            UnreadPlace::new(
-                text.place.clone(),
-                format!("{}, which its build lists, is not read: {}", text.file(), text.why),
-                format!(
-                    "{}; to remove an object, delete its document, and keep the rest readable",
-                    text.remedy
-                ),
-            )
+        self.unread_text(&files)
+    }
+
+    /// Returns the first document of some manifests that is no object.
+    fn unread_text(&self, files: &[Utf8PathBuf]) -> Result<Option<UnreadPlace>, ReadError> {
+        let texts = unread_texts::in_manifests(self.repo, files)?;
+        Ok(texts.into_iter().next().map(|UnreadText { place, why, remedy, .. }| {
+            let help = format!("{remedy}; to remove an object, delete its document");
+            UnreadPlace { place, why, help }
         }))
     }
 
@@ -223,7 +222,7 @@ impl AbsenceEvidence<'_> {
         let (directory, reason) =
             closed.find(|(directory, _)| self.settings.may_read(directory))?;
         let place = Place::File(Arc::from(directory.as_path()));
-        Some(UnreadPlace::that_may_hold_it(place, reason, "make it readable"))
+        Some(UnreadPlace::excludable(place, reason, "make it readable"))
     }
 
     /// Returns texts that may hold objects and that the settings do not exclude.
@@ -290,7 +289,7 @@ impl AbsenceEvidence<'_> {
                     return Ok(None);
                 }
                 if self.files.binary_search(file).is_ok() {
-                    return self.broken_in(file);
+                    return self.unread_text(std::slice::from_ref(file));
                 }
                 GIT_IGNORES_IT
             }
@@ -298,14 +297,7 @@ impl AbsenceEvidence<'_> {
             Some(EntryKind::Other) => "it is a pipe, a device or a socket",
             _ => "it is a symbolic link, or lies behind one",
         };
-        Ok(Some(UnreadPlace::new(
-            Place::File(Arc::from(file.as_path())),
-            format!("its file {file} is not read: {why}"),
-            format!(
-                "restore it with `git checkout HEAD -- {}`, or delete it",
-                in_shell(file.as_str())
-            ),
-        )))
+        Ok(Some(UnreadPlace::restorable(Place::File(Arc::from(file.as_path())), why, file)))
     }
 
     fn has_error(&self, file: &Utf8Path) -> bool {
@@ -315,53 +307,22 @@ impl AbsenceEvidence<'_> {
             .filter(|finding| finding.is_error() && finding.clusters.is_empty());
         errors.flat_map(|error| &error.places).any(|(place, _)| **place.file() == *file)
     }
-
-    /// Returns the first document of the cluster's file that is no object.
-    fn broken_in(&self, file: &Utf8PathBuf) -> Result<Option<UnreadPlace>, ReadError> {
-        let texts = unread_texts::in_manifests(self.repo, std::slice::from_ref(file))?;
-        Ok(texts.into_iter().next().map(|text| {
-            UnreadPlace::new(
-                text.place,
-                format!("its file {file} cannot be read: {}", text.why),
-                format!(
-                    "{}; to remove the cluster, delete its document from a file that can be read",
-                    text.remedy
-                ),
-            )
-        }))
-    }
 }
 
 /// The reason why an entry is not read if it is no path of this repo.
 const NOT_HERE: &str = "its objects are not in this repo";
 
 fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> UnreadPlace {
-    let build = layout::directory_argument(build);
-    let help = match part.path.as_ref().filter(|_| why != NOT_HERE) {
-        Some(path) => format!(
-            "restore it with `git checkout HEAD -- {}`, or remove the entry",
-            in_shell(path.as_str())
-        ),
-        None => format!(
-            "copy its objects into this repo, or let kustomize build them, in {} by `sources: [{{kustomization: {build}}}]`",
-            crate::input::settings::FILE
-        ),
-    };
-    let why = format!(
-        "{}, which may render it, lists `{}`, which is not read: {why}",
-        part.by, part.name
+    let (place, reason) = (part.place.clone(), format!("it lists `{}`: {why}", part.name));
+    if let Some(path) = part.path.as_ref().filter(|_| why != NOT_HERE) {
+        return UnreadPlace::restorable(place, reason, path);
+    }
+    let (build, settings) = (layout::directory_argument(build), crate::input::settings::FILE);
+    let help = format!(
+        "copy its objects into this repo, or let kustomize build them, in {settings} by `sources: [{{kustomization: \
+         {build}}}]`"
     );
-    UnreadPlace::new(part.place.clone(), why, help)
-}
-
-/// Returns an empty kustomization as the reason. It may have listed or named any object.
-fn emptied_kustomization(text: &UnreadText) -> UnreadPlace {
-    let file = text.file();
-    UnreadPlace::new(
-        text.place.clone(),
-        format!("{file}, which may have given it its name, is empty"),
-        format!("restore it with `git checkout HEAD -- {}`, or delete it", in_shell(file.as_str())),
-    )
+    UnreadPlace { place, why: reason, help }
 }
 
 /// Returns the directory at the repo's root that a file is below, if any.
@@ -397,5 +358,5 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText], is_renamed: bool) -> Op
         })
     };
     let text = texts.iter().find(may_hold_it)?;
-    Some(UnreadPlace::that_may_hold_it(text.place.clone(), &text.why, text.remedy))
+    Some(UnreadPlace::excludable(text.place.clone(), &text.why, text.remedy))
 }
