@@ -37,10 +37,13 @@ pub(super) fn check(
     context: &RequestContext<'_>,
 ) -> CheckedRequests {
     let mut requests = CheckedRequests { templates, ..CheckedRequests::default() };
-    let check = |(document, spec)| SeparatelyCheckedRequest::new(document, spec, context);
-    let checked: Vec<SeparatelyCheckedRequest> = documents.into_par_iter().map(check).collect();
-    for request in checked {
-        requests.add(request, context.settings);
+    let check = |(document, spec): (ClusterDocument, Spec)| {
+        let checked = checked_separately(&document, spec, context);
+        (document, checked)
+    };
+    let checked: Vec<_> = documents.into_par_iter().map(check).collect();
+    for (document, checked) in checked {
+        requests.add(document, checked, context.settings);
     }
     let known: BTreeSet<ClusterKey> =
         cluster_api_documents.iter().map(|(document, _)| document.key.clone()).collect();
@@ -70,49 +73,38 @@ pub(super) fn check(
     requests
 }
 
-/// A request that was checked without the others.
-struct SeparatelyCheckedRequest {
-    kind: ClusterKind,
-    key: ClusterKey,
-    origin: Origin,
-    /// Set if it is no request without hosts: it may be for another infrastructure provider.
-    may_need_none: bool,
-    checked: ValidatedRequest,
-}
-
-impl SeparatelyCheckedRequest {
-    fn new(document: ClusterDocument, spec: Spec, context: &RequestContext<'_>) -> Self {
-        Self {
-            kind: document.kind,
-            key: document.key.clone(),
-            origin: document.origin.clone(),
-            may_need_none: document.kind.descriptor().request_annotation.is_some()
-                && !cluster_api::is_annotated(&document.metadata),
-            checked: match spec {
-                Some(spec) => spec.check(document, context),
-                None => Some((document.into_request(None), Vec::new())),
-            },
-        }
+/// Checks a request without the others.
+fn checked_separately(
+    document: &ClusterDocument,
+    spec: Spec,
+    context: &RequestContext<'_>,
+) -> ValidatedRequest {
+    match spec {
+        Some(spec) => spec.check(document.clone(), context),
+        None => Some((document.clone().into_request(None), Vec::new())),
     }
 }
 
 impl CheckedRequests {
     /// Adds a request, unless its cluster has one.
-    fn add(&mut self, request: SeparatelyCheckedRequest, settings: &Settings) {
-        if let Some(other) = self.clusters.get(&request.key) {
-            let finding = duplicate(&request, other, settings);
-            self.findings.push(finding);
+    fn add(&mut self, document: ClusterDocument, checked: ValidatedRequest, settings: &Settings) {
+        let ClusterDocument { kind, key, origin, metadata, .. } = document;
+        if let Some(other) = self.clusters.get(&key) {
+            self.findings.push(duplicate(kind, &key, &origin, other, settings));
             return;
         }
-        let Some((checked, found)) = request.checked else {
-            self.templates.push(SuspectedTemplate { origin: request.origin, asked: None });
+        let Some((checked, found)) = checked else {
+            self.templates.push(SuspectedTemplate { origin, asked: None });
             return;
         };
         self.findings.extend(found);
+        // Without hosts, it may be for another infrastructure provider.
+        let may_need_none =
+            kind.descriptor().request_annotation.is_some() && !cluster_api::is_annotated(&metadata);
         let cluster = checked.cluster.as_ref();
         let needs_none = cluster.is_some_and(|cluster| cluster.node_sets.is_empty());
-        if !(request.may_need_none && needs_none) {
-            self.clusters.insert(request.key, checked);
+        if !(may_need_none && needs_none) {
+            self.clusters.insert(key, checked);
         }
     }
 
@@ -129,8 +121,8 @@ impl CheckedRequests {
                 self.findings.extend(found);
             }
             _ if cluster_api::is_asked(&document.metadata, context.settings) => {
-                let request = SeparatelyCheckedRequest::new(document, spec, context);
-                self.add(request, context.settings);
+                let checked = checked_separately(&document, spec, context);
+                self.add(document, checked, context.settings);
             }
             _ => {
                 let is_opted_out = cluster_api::is_annotated(&document.metadata);
@@ -195,9 +187,13 @@ fn orphan(document: &PartDocument, cluster: &str) -> Finding {
 }
 
 /// Reports a second request of a cluster.
-fn duplicate(request: &SeparatelyCheckedRequest, other: &Request, settings: &Settings) -> Finding {
-    let SeparatelyCheckedRequest { kind, key, origin, .. } = request;
-    let kind = *kind;
+fn duplicate(
+    kind: ClusterKind,
+    key: &ClusterKey,
+    origin: &Origin,
+    other: &Request,
+    settings: &Settings,
+) -> Finding {
     let message = if kind == other.kind {
         format!("there are two {kind}s {key}")
     } else {

@@ -41,6 +41,7 @@ pub(crate) trait RequestSpec: Send {
 pub(crate) type Spec = Option<Box<dyn RequestSpec>>;
 
 /// A decoded request.
+#[derive(Clone)]
 pub(crate) struct ClusterDocument {
     pub(crate) kind: ClusterKind,
     pub(crate) key: ClusterKey,
