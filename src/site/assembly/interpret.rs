@@ -19,7 +19,7 @@ use crate::base::api::firmware::{self, FirmwareObject};
 use crate::base::api::group;
 use crate::base::api::hardware;
 use crate::base::api::hardware_identity::HardwareIdentity;
-use crate::base::api::host::{self, BareMetalHost, ObjectEnvelope};
+use crate::base::api::host::{self, BareMetalHost, Metadata, ObjectEnvelope};
 use crate::base::api::ipam::{self, AddressObject, AddressSpec, ClaimSpec, PoolSpec, SpecObject};
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::last_wins::DecodedKustomization;
@@ -124,8 +124,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<ReadObject> 
             // Metal3 makes an empty schema before it knows the settings.
             let is_known = object.status.schema.is_some() || !object.spec.schema.is_empty();
             let is_known = is_known && group(&object.api_version) == host::GROUP;
-            let content = ReadContent::Firmware(Box::new(NamedContent { metadata, object }));
-            is_known.then(|| ReadObject::new(document, content))
+            is_known.then(|| named(document, metadata, object, ReadContent::Firmware))
         }
         ipam::POOL => address_object(document, kind, |spec: Option<PoolSpec>| {
             AddressObject::Pool(spec.unwrap_or_default())
@@ -198,6 +197,15 @@ fn changed_to_no_text(document: &Document<'_>) -> Option<(Place, String)> {
 fn agent_object(document: &Document<'_>) -> Option<ReadObject> {
     let object = AgentObject::read(document)?;
     Some(ReadObject::new(document, ReadContent::Agent(Box::new(object))))
+}
+
+fn named<T>(
+    document: &Document<'_>,
+    metadata: Metadata,
+    object: T,
+    content: fn(Box<NamedContent<T>>) -> ReadContent,
+) -> ReadObject {
+    ReadObject::new(document, content(Box::new(NamedContent { metadata, object })))
 }
 
 fn template(document: &Document<'_>) -> ReadObject {
@@ -361,10 +369,8 @@ fn hardware_identity(document: &Document<'_>) -> Option<ReadObject> {
         hardware: HardwareIdentity,
     }
     let object = document.parse::<SpecObject<HardwareDataSpec>>().ok()?;
-    (group(&object.api_version) == host::GROUP).then(|| {
-        let content = NamedContent { metadata: object.metadata, object: object.spec.hardware };
-        ReadObject::new(document, ReadContent::Hardware(Box::new(content)))
-    })
+    (group(&object.api_version) == host::GROUP)
+        .then(|| named(document, object.metadata, object.spec.hardware, ReadContent::Hardware))
 }
 
 /// Returns the address that a claim requests. Metal3's IPAM gives it no other one.
@@ -376,9 +382,7 @@ fn requested_address(document: &Document<'_>, kind: &str) -> Option<ReadObject> 
     let is_known = address.parse::<IpAddr>().is_ok();
     (is_known && ipam::is_address_object(kind, &api_version)).then(|| {
         let object = AddressSpec { address, gateway: None, prefix: None, pool, claim };
-        let object = AddressObject::Address(object);
-        let content = NamedContent { metadata, object };
-        ReadObject::new(document, ReadContent::Address(Box::new(content)))
+        named(document, metadata, AddressObject::Address(object), ReadContent::Address)
     })
 }
 
@@ -389,10 +393,8 @@ fn address_object<T: DeserializeOwned>(
 ) -> Option<ReadObject> {
     match document.parse_object::<SpecObject<T>>() {
         Ok(SpecObject { api_version, metadata, spec }) => {
-            ipam::is_address_object(kind, &api_version).then(|| {
-                let content = NamedContent { metadata, object: object(spec) };
-                ReadObject::new(document, ReadContent::Address(Box::new(content)))
-            })
+            ipam::is_address_object(kind, &api_version)
+                .then(|| named(document, metadata, object(spec), ReadContent::Address))
         }
         // Users write pools only. Other API groups have pools with other fields.
         Err(error) => (kind == ipam::POOL

@@ -79,15 +79,18 @@ impl<'a> BuildNames<'a> {
         Self::new(self.builds, self.inputs)
     }
 
-    /// Returns the valid namespaces that builds give to an object.
-    pub(super) fn namespaces_of(&self, origin: &Origin, metadata: &Metadata) -> Vec<Namespace> {
+    /// Returns the valid namespaces that builds give to an object; none for one that is no input.
+    pub(super) fn input_namespaces(&self, origin: &Origin, metadata: &Metadata) -> Vec<Namespace> {
+        if !self.inputs.contains(origin) || self.is_patch(origin) {
+            return Vec::new();
+        }
         let own = metadata.namespace.as_deref();
         let namespaces = namespaces(self.builds, self.inputs, origin, own).into_iter();
         namespaces.filter_map(|(namespace, _)| namespace.parse().ok()).collect()
     }
 
     /// Returns whether a document is a patch, which has a kind and a name but is no object.
-    pub(super) fn is_patch(&self, origin: &Origin) -> bool {
+    fn is_patch(&self, origin: &Origin) -> bool {
         !origin.is_rendered() && self.builds.is_patch(&origin.file)
     }
 

@@ -334,19 +334,15 @@ fn name_cluster_parts(
     parts: Vec<ReadObject<Box<PartDocument>>>,
     names: &BuildNames<'_>,
 ) -> Vec<(PartKey, PartDocument)> {
-    let mut named = Vec::new();
-    for ReadObject { origin, content, .. } in parts {
-        if names.inputs.contains(&origin) && !names.is_patch(&origin) {
-            let name = content.metadata.name.clone().unwrap_or_default();
-            let namespaces = names.namespaces_of(&origin, &content.metadata);
-            let part = PartDocument { origin, ..*content };
-            for namespace in namespaces {
-                let (kind, name) = (part.kind.clone(), name.clone());
-                named.push((PartKey { kind, namespace, name }, part.clone()));
-            }
-        }
-    }
-    named
+    let named = parts.into_iter().flat_map(|ReadObject { origin, content, .. }| {
+        let namespaces = names.input_namespaces(&origin, &content.metadata).into_iter();
+        let part = PartDocument { origin, ..*content };
+        namespaces.map(move |namespace| {
+            let name = part.metadata.name.clone().unwrap_or_default();
+            (PartKey { kind: part.kind.clone(), namespace, name }, part.clone())
+        })
+    });
+    named.collect()
 }
 
 fn name_address_objects(
@@ -354,14 +350,11 @@ fn name_address_objects(
     names: &BuildNames<'_>,
     builds: &Builds,
 ) -> Vec<NamedObject> {
-    let inputs = objects.iter().filter(|ReadObject { origin, .. }| {
-        names.inputs.contains(origin) && !names.is_patch(origin)
-    });
-    let named = inputs.flat_map(|ReadObject { origin, content, .. }| {
+    let named = objects.iter().flat_map(|ReadObject { origin, content, .. }| {
         let NamedContent { metadata, object } = &**content;
         let name = metadata.name.as_deref().unwrap_or_default();
         let is_live = live_field(metadata).is_some() && builds.reach_of(origin).is_empty();
-        names.namespaces_of(origin, metadata).into_iter().map(move |namespace| NamedObject {
+        names.input_namespaces(origin, metadata).into_iter().map(move |namespace| NamedObject {
             namespace,
             name: name.to_owned(),
             origin: origin.clone(),
