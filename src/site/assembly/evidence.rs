@@ -15,6 +15,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::concern::{globs_of, is_example};
+use super::omitted::unlisted;
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin};
@@ -208,22 +209,9 @@ impl<'a> HostProofs<'a> {
     }
 
     fn forgotten(&self, kustomization: &Arc<Utf8Path>, hosts: &[&HostDocument]) -> Finding {
-        let files = files_of(hosts);
-        let (listed, them) = match files[..] {
-            [file] => (file.to_string(), "it"),
-            _ => (counted(files.len(), "file"), "them"),
-        };
-        let finding = Finding::new(
-            Code::NotRendered,
-            format!(
-                "{kustomization} does not list {listed}: {} beside applied ones cannot be assigned",
-                host_count(hosts)
-            ),
-        );
-        first_of(hosts, finding).help(format!(
-            "list {them} in `resources` of {kustomization}; {}",
-            sources::leave_out(self.settings, &files)
-        ))
+        let harm = format!("{} beside applied ones cannot be assigned", host_count(hosts));
+        let (code, files) = (Code::NotRendered, files_of(hosts));
+        first_of(hosts, unlisted(code, self.settings, kustomization, &files, &harm))
     }
 
     fn unproven(&self, hosts: &[&HostDocument]) -> Option<Finding> {

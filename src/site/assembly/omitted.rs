@@ -9,7 +9,8 @@ use super::concern::{Concern, is_example};
 use crate::base::api::host::live_field;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::grouped;
-use crate::input::settings::sources;
+use crate::base::text::counted;
+use crate::input::settings::{Settings, sources};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_index::Networks;
 use crate::site::request::cluster_parts::ClusterParts;
@@ -90,24 +91,42 @@ impl Concern<'_> {
         });
         let by_file: BTreeMap<(Arc<Utf8Path>, Arc<Utf8Path>), Vec<NamedOrigin<'o>>> =
             grouped(by_file);
-        let report =
-            |((kustomization, file), objects): ((_, Arc<Utf8Path>), Vec<NamedOrigin<'o>>)| {
-                if self.agents.apply_plainly(self.builds, &file) {
-                    return None;
-                }
-                let (first, name) = objects.first()?;
-                let what = match objects.len() {
-                    1 => format!("{name} is"),
-                    count => format!("{count} objects, {name} among them, are"),
-                };
-                let message = format!("{kustomization} does not list {file}: {what} not applied");
-                let others = objects.iter().skip(1).take(SHOWN);
-                let others = others.map(|(origin, name)| (origin.name(), name.clone()));
-                Some(Finding::new(code, message).at(first.name()).see_each(others).help(format!(
-                    "list it in `resources` of {kustomization}; {}",
-                    sources::leave_out(self.settings, &[&file])
-                )))
+        let report = |((kustomization, file), objects): (
+            (Arc<Utf8Path>, Arc<Utf8Path>),
+            Vec<NamedOrigin<'o>>,
+        )| {
+            if self.agents.apply_plainly(self.builds, &file) {
+                return None;
+            }
+            let (first, name) = objects.first()?;
+            let what = match objects.len() {
+                1 => format!("{name} is"),
+                count => format!("{count} objects, {name} among them, are"),
             };
+            let harm = format!("{what} not applied");
+            let finding = unlisted(code, self.settings, &kustomization, &[&file], &harm);
+            let others = objects.iter().skip(1).take(SHOWN);
+            let others = others.map(|(origin, name)| (origin.name(), name.clone()));
+            Some(finding.at(first.name()).see_each(others))
+        };
         by_file.into_iter().filter_map(report).collect()
     }
+}
+
+/// Reports files that a kustomization omits.
+pub(super) fn unlisted(
+    code: Code,
+    settings: &Settings,
+    kustomization: &Utf8Path,
+    files: &[&Utf8Path],
+    harm: &str,
+) -> Finding {
+    let (listed, them) = match files {
+        [file] => (file.to_string(), "it"),
+        _ => (counted(files.len(), "file"), "them"),
+    };
+    let message = format!("{kustomization} does not list {listed}: {harm}");
+    let out = sources::leave_out(settings, files);
+    Finding::new(code, message)
+        .help(format!("list {them} in `resources` of {kustomization}; {out}"))
 }
