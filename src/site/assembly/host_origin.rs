@@ -92,13 +92,15 @@ pub(super) fn complete(
     complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
     live.retain(|(key, _)| !is_described.contains(key));
     let renamed = if live.is_empty() { None } else { renamed(&hosts.in_files) };
-    unknown.sort_by(|(a, _), (b, _)| a.cmp(b));
-    live.sort_by(|(a, _), (b, _)| a.cmp(b));
     hosts.inputs = complete;
     hosts.others =
         left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
-    let unknown = unknown_origin(unknown).into_iter();
-    unknown.chain(renamed.and_then(|renamed| perhaps_renamed(live, renamed))).collect()
+    let why = "and no kustomization of the repo renders such a manifest, nor is it a live object";
+    let renamed = renamed.and_then(|RenamingKustomization { field, place }| {
+        let why = format!("as a live object, but {} may rename a manifest to it", place.file());
+        Some(unknown_standing(live, &why)?.see(place, format!("the `{field}`")))
+    });
+    unknown_standing(unknown, why).into_iter().chain(renamed).collect()
 }
 
 /// Returns whether a document is a copy of a live object. A manifest in git may also have a status;
@@ -121,45 +123,18 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument, settings
     labels.extend(own.map(|(key, value)| (key.clone(), value.clone())));
 }
 
-/// Reports live objects in a stream without a manifest in the repo, if a build may rename one to
-/// their name.
-fn perhaps_renamed(
-    hosts: Vec<(HostKey, Place)>,
-    renamed: RenamingKustomization,
-) -> Option<Finding> {
-    let RenamingKustomization { field, place } = renamed;
-    let file = place.file();
-    let (first, _) = hosts.first()?;
-    let finding = Finding::new(
-        Code::UnknownStanding,
-        format!(
-            "{} in the input as a live object, and no manifest of the repo has that name and namespace; but {file} has \
-             `{field}`, which may give it to one: then an object with labels alone would erase its spec",
-            subject_with_first(hosts.len(), "host", first)
-        ),
-    )
-    .help(
-        "hand over what its build renders, too, with `sources: [{kustomization: DIRECTORY}]` in sipgen.yaml; if others \
-         make the host, keep the live objects in a file of the repo instead, which `sources` list beside the kustomization",
-    );
-    let finding = finding.at_each(hosts.into_iter().map(|(_, place)| place));
-    Some(finding.see(place, format!("the `{field}`")))
-}
-
-/// Reports hosts in a stream that are not live objects and that no manifest of the repo renders.
-fn unknown_origin(hosts: Vec<(HostKey, Place)>) -> Option<Finding> {
+/// Reports hosts in a stream that an agent may apply in full by a manifest that is not known.
+fn unknown_standing(mut hosts: Vec<(HostKey, Place)>, why: &str) -> Option<Finding> {
+    hosts.sort_by(|(a, _), (b, _)| a.cmp(b));
     let (first, _) = hosts.first()?;
     let names = subject_with_first(hosts.len(), "host", first);
-    let finding = Finding::new(
-        Code::UnknownStanding,
-        format!(
-            "{names} in the input, but no kustomization of the repo renders such a manifest, and it is no live object: it \
-             is not known whether an agent applies it in full, and then an object with labels alone would erase its spec"
-        ),
+    let message = format!(
+        "{names} in the input, {why}: if an agent applies its manifest, an object with labels alone would erase its spec"
     );
-    let finding = finding.help(
+    let finding = Finding::new(Code::UnknownStanding, message).help(
         "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
-         sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
+         sipgen.yaml; if others make it, keep its live object, with its status, in a file that `sources` list, or set \
+         `inventory: {mode: observed}`",
     );
     Some(finding.at_each(hosts.into_iter().map(|(_, place)| place)))
 }

@@ -214,25 +214,21 @@ pub(super) fn empty(repo: &Files) -> Finding {
 
 fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &BuildError) -> Finding {
     let help = match why {
-        BuildError::NoDirectory | BuildError::NoKustomization => {
-            "name a directory with a kustomization, or read its files by `paths`"
-        }
         BuildError::Elsewhere { .. } => {
             "a build takes nothing from the network: keep a copy in the repo, or have your pipeline build it: \
              `kustomize build … | sipgen generate --input -`"
-        }
-        BuildError::Output { .. } => {
-            "name a kustomization without it, such as a base of this one, or read the files by `paths`: what \
-             sipgen writes would depend on itself"
         }
         BuildError::NoProgram => {
             "install kustomize, or set the environment variable SIPGEN_KUSTOMIZE to its path"
         }
         BuildError::Failed(said) => &format!("fix it; kustomize reports:\n{said}"),
-        BuildError::TimedOut(_) => {
-            "split it, allow more time by `timeoutSeconds`, or read its files by `paths`"
+        BuildError::NoDirectory
+        | BuildError::NoKustomization
+        | BuildError::Output { .. }
+        | BuildError::TimedOut(_)
+        | BuildError::Io(_) => {
+            "name a kustomization that is built in `timeoutSeconds` and without the output, or read its files by `paths`"
         }
-        BuildError::Io(_) => "make the repo and the directory for temporary files accessible",
     };
     let shown = if directory.as_str().is_empty() { "the repo's root" } else { directory.as_str() };
     Finding::new(Code::NotBuilt, format!("the source {shown} {why}"))
