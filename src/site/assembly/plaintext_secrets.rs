@@ -11,7 +11,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use yaml_serde::Value;
+use yaml_serde::{Mapping, Value};
 
 use super::concern::Concern;
 use super::read_object::PlainSecret;
@@ -340,38 +340,23 @@ fn is_without_secret(object: &Value, listed: Option<&str>) -> bool {
     !is_plain && items.into_iter().all(|item| is_without_secret(item, kind.strip_suffix("List")))
 }
 
-/// How Argo CD logs in to a cluster, as far as it may be secret.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ClusterConfig {
-    bearer_token: Option<String>,
-    password: Option<String>,
-    tls_client_config: Option<TlsClientConfig>,
-    exec_provider_config: Option<ExecProviderConfig>,
-}
-
-#[derive(Deserialize)]
-struct TlsClientConfig {
-    #[serde(rename = "keyData")]
-    key: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ExecProviderConfig {
-    env: Option<IgnoredAny>,
-}
-
 /// Returns whether a text is a cluster's configuration for Argo CD that has no secret.
 fn is_config_without_secret(value: &Value, is_encoded: bool) -> bool {
-    let config = text_of(value, is_encoded).and_then(|text| serde_json::from_str(&text).ok());
-    let Some(ClusterConfig { bearer_token, password, tls_client_config, exec_provider_config }) =
-        config
-    else {
-        return false;
+    let config = text_of(value, is_encoded).and_then(|text| bounded::parse(&text));
+    let is_public =
+        |secret: &Value| secret.is_null() || secret.as_str().is_some_and(is_placeholder);
+    let is_open = |config: &Mapping, field: &str| config.get(field).is_none_or(is_public);
+    let is_open_below = |config: &Mapping, [field, inner]: [&str; 2]| {
+        config.get(field).is_none_or(|below| match below {
+            Value::Mapping(below) => is_open(below, inner),
+            other => other.is_null(),
+        })
     };
-    let key = tls_client_config.and_then(|config| config.key);
-    exec_provider_config.is_none_or(|config| config.env.is_none())
-        && [bearer_token, password, key].iter().flatten().all(|secret| is_placeholder(secret))
+    config.is_some_and(|config: Mapping| {
+        ["bearerToken", "password"].iter().all(|field| is_open(&config, field))
+            && is_open_below(&config, ["tlsClientConfig", "keyData"])
+            && is_open_below(&config, ["execProviderConfig", "env"])
+    })
 }
 
 /// Returns whether a text is no secret: a Flux variable, a path of Argo CD's Vault plugin, a
