@@ -177,8 +177,8 @@ impl<'h> MatchingHosts<'h> {
                 Availability::Only(cluster, refusal) => (Some(cluster.clone()), Some(refusal)),
                 Availability::Refused(refusal) => (None, Some(refusal)),
             };
-            let by_owner = by_owner.map(|refusal| refusal.rule().to_string());
-            let others = objections.take(RULES_COMPARED).map(|refusal| refusal.rule().to_string());
+            let by_owner = by_owner.map(|refusal| refusal.rule());
+            let others = objections.take(RULES_COMPARED).map(|refusal| refusal.rule());
             let mut rules: Vec<String> = Vec::new();
             for rule in by_owner.into_iter().chain(others) {
                 if !rules.contains(&rule) {

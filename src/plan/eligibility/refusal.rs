@@ -1,6 +1,5 @@
 //! Reasons of the rules, each with its wording.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::needs::Needs;
@@ -14,54 +13,77 @@ use crate::site::inventory::undecided::VariableValue;
 use crate::site::inventory::usage::HostUsage;
 
 /// The reason why a host is refused. The display completes the sentence "the host …".
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum Refusal {
     /// Another host is requested, by this MAC address.
+    #[display("has no network card {_0}")]
     NotNamed(MacAddress),
     /// Cluster API claims only hosts in this namespace.
+    #[display("is not in the namespace {_0}, where Cluster API looks for hosts")]
     Elsewhere(Namespace),
     /// These tenants may have it.
+    #[display("is reserved for {_0}")]
     ReservedFor(String),
     /// The first requirement of the labelSelector that the host does not meet.
+    #[display("does not match `{_0}` of the selector")]
     NotSelected(Arc<str>),
     Insufficient(UnmetRequirement),
+    #[display("is assigned to {_0}")]
     Assigned(ClusterKey),
     /// A frozen cluster names the host by its MAC address.
+    #[display("is named by its MAC address in {_0}")]
     NamedBy(ClusterKey),
+    #[display("has the labels {_0}")]
     Claimed(String),
+    #[display("is being released by {_0} and not yet seen free")]
     GivenBack(String),
     /// Agents' objects of the site apply other kustomizations with hosts.
+    #[display("is in a kustomization that no agent's object of the site applies")]
     NotApplied,
     /// No build renders its manifest, and no snapshot shows it.
+    #[display("has a manifest that no build renders, and no snapshot shows it")]
     NotRendered,
+    #[display("is applied in full by {_0}, so an object with labels would erase its spec")]
     AppliedInFull(String),
     InUse(HostUsage),
+    #[display("is being deleted")]
     Deleting,
     /// The reason of its maintenance mark.
+    #[display("is in maintenance: {_0}")]
     InMaintenance(String),
     Undecided(Box<VariableValue>),
+    #[display("is in an error: {_0}")]
     InError(String),
+    #[display("is in the state `{_0}`, neither `available` nor `ready`")]
     NotFree(String),
     /// A live host without a provisioning state.
+    #[display("is not registered yet: the live object has no provisioning state")]
     Unregistered,
     /// Another host stands for its machine.
+    #[display("is the machine of host {}: both have {}", _0.host, _0.identity)]
     SameMachine(Box<SameMachine>),
     /// The API server refuses its boot MAC address.
+    #[display("has no valid boot MAC address")]
     InvalidBootMac,
     /// No operating system is installed, by the provisioning state; `None` if no state is known.
+    #[display("{}", not_installed(_0.as_deref()))]
     NotInstalled(Option<String>),
+    #[display("has {}", reserving_mark(_0))]
     Reserved(&'static str),
     Unaddressed(NoAddressReason),
+    #[display("is in {key}={domain}, where the cluster has a host of this role already")]
     DomainTaken {
         key: String,
         domain: String,
     },
     /// The node set would have too many hosts there.
+    #[display("is in {key}={domain}, where one more host of its role exceeds the maxSkew")]
     SkewExceeded {
         key: String,
         domain: String,
     },
     /// All hosts of the node set are in this domain.
+    #[display("is not in {key}={domain}, where the other hosts of its role are")]
     OtherDomain {
         key: String,
         domain: String,
@@ -80,155 +102,72 @@ impl Refusal {
 
     /// Returns the rule that refuses, worded for any number of hosts: "5 assigned to a cluster
     /// already".
-    pub(in crate::plan) fn rule(&self) -> impl fmt::Display {
-        // A separate type, because the display of a refusal is its form for one host.
-        struct RefusalRule<'r>(&'r Refusal);
-        impl fmt::Display for RefusalRule<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.write(|_, rule| f.write_fmt(rule))
-            }
-        }
-        RefusalRule(self)
-    }
-
-    /// Writes a reason, which is given for one host and as a rule for several hosts.
-    fn write(
-        &self,
-        say: impl FnOnce(fmt::Arguments<'_>, fmt::Arguments<'_>) -> fmt::Result,
-    ) -> fmt::Result {
+    pub(in crate::plan) fn rule(&self) -> String {
         match self {
-            Refusal::NotNamed(mac) => say(
-                format_args!("has no network card {mac}"),
-                format_args!("without the network card {mac}"),
-            ),
-            Refusal::Elsewhere(namespace) => is(
-                say,
-                format_args!("not in the namespace {namespace}, where Cluster API looks for hosts"),
-            ),
-            Refusal::ReservedFor(tenants) => is(say, format_args!("reserved for {tenants}")),
-            Refusal::NotSelected(requirement) => say(
-                format_args!("does not match `{requirement}` of the selector"),
-                format_args!("not matching `{requirement}` of the selector"),
-            ),
-            Refusal::Insufficient(lack) => {
-                say(format_args!("{lack}"), format_args!("{}", lack.rule))
+            Refusal::NotNamed(mac) => format!("without the network card {mac}"),
+            // The predicate for one host.
+            Refusal::Elsewhere(_)
+            | Refusal::ReservedFor(_)
+            | Refusal::Deleting
+            | Refusal::InMaintenance(_) => self.to_string().replacen("is ", "", 1),
+            Refusal::NotSelected(requirement) => {
+                format!("not matching `{requirement}` of the selector")
             }
-            Refusal::Assigned(cluster) => say(
-                format_args!("is assigned to {cluster}"),
-                format_args!("assigned to a cluster already"),
-            ),
-            Refusal::NamedBy(cluster) => say(
-                format_args!("is named by its MAC address in {cluster}"),
-                format_args!("named by another cluster"),
-            ),
-            Refusal::Claimed(claim) => say(
-                format_args!("has the labels {claim}"),
-                format_args!("with other assignment labels"),
-            ),
-            Refusal::GivenBack(by) => say(
-                format_args!("is being released by {by} and not yet seen free"),
-                format_args!("being released, and not yet seen free in the snapshot"),
-            ),
-            Refusal::NotApplied => say(
-                format_args!("is in a kustomization that no agent's object of the site applies"),
-                format_args!("in a kustomization that no agent's object applies"),
-            ),
-            Refusal::NotRendered => say(
-                format_args!("has a manifest that no build renders, and no snapshot shows it"),
-                format_args!("in no build and no snapshot"),
-            ),
-            Refusal::AppliedInFull(by) => say(
-                format_args!(
-                    "is applied in full by {by}, so an object with labels would erase its spec"
-                ),
-                format_args!("applied in full by another object of the agent"),
-            ),
-            Refusal::InUse(usage) => say(format_args!("{usage}"), format_args!("{}", usage.rule())),
-            Refusal::Deleting => is(say, format_args!("being deleted")),
-            Refusal::InMaintenance(reason) => is(say, format_args!("in maintenance: {reason}")),
-            Refusal::Undecided(left) if left.is_left => say(
-                format_args!("{left}"),
-                format_args!("with a variable in `{}` that Flux leaves there", left.field),
-            ),
-            Refusal::Undecided(undecided) => say(
-                format_args!("{undecided}"),
-                format_args!("that the variable `{}` decides about", undecided.variable),
-            ),
-            Refusal::InError(error) => {
-                say(format_args!("is in an error: {error}"), format_args!("in an error"))
+            Refusal::Insufficient(lack) => lack.rule.clone(),
+            Refusal::Assigned(_) => "assigned to a cluster already".into(),
+            Refusal::NamedBy(_) => "named by another cluster".into(),
+            Refusal::Claimed(_) => "with other assignment labels".into(),
+            Refusal::GivenBack(_) => "being released, and not yet seen free in the snapshot".into(),
+            Refusal::NotApplied => "in a kustomization that no agent's object applies".into(),
+            Refusal::NotRendered => "in no build and no snapshot".into(),
+            Refusal::AppliedInFull(_) => "applied in full by another object of the agent".into(),
+            Refusal::InUse(usage) => usage.rule().to_string(),
+            Refusal::Undecided(left) if left.is_left => {
+                format!("with a variable in `{}` that Flux leaves there", left.field)
             }
-            Refusal::NotFree(state) => say(
-                format_args!("is in the state `{state}`, neither `available` nor `ready`"),
-                format_args!("in the state `{state}`"),
-            ),
-            Refusal::Unregistered => say(
-                format_args!("is not registered yet: the live object has no provisioning state"),
-                format_args!("not registered yet (no provisioning state)"),
-            ),
-            Refusal::SameMachine(same) => say(
-                format_args!("is the machine of host {}: both have {}", same.host, same.identity),
-                format_args!("on the machine of another host"),
-            ),
-            Refusal::InvalidBootMac => say(
-                format_args!("has no valid boot MAC address"),
-                format_args!("without a valid boot MAC address"),
-            ),
-            Refusal::NotInstalled(Some(state)) => say(
-                format_args!(
-                    "has no installed operating system: it is in the state `{state}`, neither `provisioned` nor \
-                     `externally provisioned`"
-                ),
-                format_args!("without an operating system (state `{state}`)"),
-            ),
-            Refusal::NotInstalled(None) => say(
-                format_args!(
-                    "is not known to have an operating system: no snapshot shows its state"
-                ),
-                format_args!("not known to have an operating system (no state)"),
-            ),
-            Refusal::Reserved(DETACHED_STATE) => {
-                say(format_args!("has `{DETACHED_STATE}`"), format_args!("with `{DETACHED_STATE}`"))
+            Refusal::Undecided(undecided) => {
+                format!("that the variable `{}` decides about", undecided.variable)
             }
-            Refusal::Reserved(annotation) => say(
-                format_args!("has the annotation {annotation}"),
-                format_args!("with the annotation {annotation}"),
-            ),
-            Refusal::Unaddressed(reason) => {
-                say(format_args!("{reason}"), format_args!("{}", unaddressed(reason)))
+            Refusal::InError(_) => "in an error".into(),
+            Refusal::NotFree(state) => format!("in the state `{state}`"),
+            Refusal::Unregistered => "not registered yet (no provisioning state)".into(),
+            Refusal::SameMachine(_) => "on the machine of another host".into(),
+            Refusal::InvalidBootMac => "without a valid boot MAC address".into(),
+            Refusal::NotInstalled(Some(state)) => {
+                format!("without an operating system (state `{state}`)")
             }
-            Refusal::DomainTaken { key, domain } => say(
-                format_args!(
-                    "is in {key}={domain}, where the cluster has a host of this role already"
-                ),
-                format_args!(
-                    "in a domain of {key} where the cluster has a host of this role already"
-                ),
-            ),
-            Refusal::SkewExceeded { key, domain } => say(
-                format_args!(
-                    "is in {key}={domain}, where one more host of its role exceeds the maxSkew"
-                ),
-                format_args!("in a domain of {key} where one more host exceeds the maxSkew"),
-            ),
-            Refusal::OtherDomain { key, domain } => say(
-                format_args!("is not in {key}={domain}, where the other hosts of its role are"),
-                format_args!("not in {key}={domain}, where the other hosts of the role are"),
-            ),
+            Refusal::NotInstalled(None) => {
+                "not known to have an operating system (no state)".into()
+            }
+            Refusal::Reserved(mark) => format!("with {}", reserving_mark(mark)),
+            Refusal::Unaddressed(reason) => unaddressed(reason),
+            Refusal::DomainTaken { key, .. } => {
+                format!("in a domain of {key} where the cluster has a host of this role already")
+            }
+            Refusal::SkewExceeded { key, .. } => {
+                format!("in a domain of {key} where one more host exceeds the maxSkew")
+            }
+            Refusal::OtherDomain { key, domain } => {
+                format!("not in {key}={domain}, where the other hosts of the role are")
+            }
         }
     }
 }
 
-/// Says a rule whose words are the predicate for one host as well: "the host is …", "5 hosts …".
-fn is(
-    say: impl FnOnce(fmt::Arguments<'_>, fmt::Arguments<'_>) -> fmt::Result,
-    rule: fmt::Arguments<'_>,
-) -> fmt::Result {
-    say(format_args!("is {rule}"), rule)
+fn not_installed(state: Option<&str>) -> String {
+    match state {
+        Some(state) => format!(
+            "has no installed operating system: it is in the state `{state}`, neither `provisioned` nor \
+             `externally provisioned`"
+        ),
+        None => "is not known to have an operating system: no snapshot shows its state".into(),
+    }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(|reason, _| f.write_fmt(reason))
+fn reserving_mark(mark: &str) -> String {
+    match mark {
+        DETACHED_STATE => format!("`{mark}`"),
+        annotation => format!("the annotation {annotation}"),
     }
 }
 
@@ -244,21 +183,21 @@ fn unaddressed(reason: &NoAddressReason) -> String {
         NoAddressReason::LinkLocal(interface) => {
             format!("with only a link-local address in the network `{interface}`")
         }
-        NoAddressReason::NoData(NoNetworkData::Absent) => "without network data".to_owned(),
+        NoAddressReason::NoData(NoNetworkData::Absent) => "without network data".into(),
         NoAddressReason::NoData(NoNetworkData::Missing(_)) => {
-            "with network data in a Secret that is not in the repo".to_owned()
+            "with network data in a Secret that is not in the repo".into()
         }
         NoAddressReason::NoData(NoNetworkData::Keyless(..)) => {
-            "with network data in a Secret that has no key `networkData`".to_owned()
+            "with network data in a Secret that has no key `networkData`".into()
         }
         NoAddressReason::NoData(NoNetworkData::OtherFormat(_, format)) => {
             format!("with network data in the format of {format}")
         }
         NoAddressReason::NoData(NoNetworkData::Encrypted(..)) => {
-            "with network data that is encrypted".to_owned()
+            "with network data that is encrypted".into()
         }
         NoAddressReason::NoData(NoNetworkData::Unreadable(..)) => {
-            "with network data that cannot be read".to_owned()
+            "with network data that cannot be read".into()
         }
     }
 }
@@ -277,7 +216,7 @@ mod tests {
             format!("the host {refusal}"),
             "the host is in example.com/rack=a3, where the cluster has a host of this role already"
         );
-        assert!(refusal.rule().to_string().starts_with("in a domain of example.com/rack"));
+        assert!(refusal.rule().starts_with("in a domain of example.com/rack"));
     }
 
     #[test]
@@ -286,6 +225,6 @@ mod tests {
         let asked = HardwareRequirements { cpu: 8, ..HardwareRequirements::default() };
         let refusal = machine.lacks(&asked).last().map(Refusal::Insufficient).unwrap();
         assert_eq!(refusal.to_string(), "has 4 CPUs, and 8 are asked for");
-        assert_eq!(refusal.rule().to_string(), "with fewer than 8 CPUs");
+        assert_eq!(refusal.rule(), "with fewer than 8 CPUs");
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -
 fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefusedByRule> {
     let by_rule = grouped(refusals.iter().filter_map(|(host, refusal)| {
         let host = site.inventory.hosts[*host].key.clone();
-        Some((refusal.as_ref()?.rule().to_string(), host))
+        Some((refusal.as_ref()?.rule(), host))
     }));
     let mut rules: Vec<HostsRefusedByRule> = by_rule
         .into_iter()
