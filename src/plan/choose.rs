@@ -8,6 +8,7 @@
 //! each other, or if they could exceed a quota. All others are a flow.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::crossing;
 use super::demand::NodeSetDemand;
@@ -72,7 +73,7 @@ pub(super) fn choose(
         results[open[index]] = Ok(ChosenHosts { added, replaced });
     }
     let preferred = supply.preferred_clusters();
-    let mut shared: HashMap<(usize, bool), ShortageExplanation> = HashMap::new();
+    let mut explanations: HashMap<_, Arc<ShortageExplanation>> = HashMap::new();
     let mut matching: HashMap<usize, MatchingHosts<'_>> = HashMap::new();
     for (told, ShortDemand { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
@@ -84,19 +85,15 @@ pub(super) fn choose(
         let causes = ShortageCauses::new(matching, supply.hosts, demand, supply.gone, &limits);
         let reason = ShortageReason::new(why, demands, &open, quotas);
         let is_listed = told < MAX_EXPLAINED;
-        let explain = || {
-            let refusals = is_listed.then(|| refusals(supply, demand, &takers));
-            ShortageExplanation::new(site, demand, &refusals.unwrap_or_default())
-        };
         // Demands of a pool have equal requirements.
         let is_alike = demand.kept.is_empty() && !preferred.contains(&demand.cluster.key);
-        let own;
-        let explanation = if is_alike || !is_listed {
-            shared.entry((pool, is_listed)).or_insert_with(explain)
-        } else {
-            own = explain();
-            &own
-        };
+        let key = (pool, is_listed, (!is_alike).then_some(index));
+        let explanation = explanations.entry(key).or_insert_with(|| {
+            let refusals = is_listed.then(|| refusals(supply, demand, &takers));
+            let refusals = refusals.unwrap_or_default();
+            Arc::new(ShortageExplanation::new(site, demand, &causes, &refusals))
+        });
+        let explanation = explanation.clone();
         let shortage = Shortage::new(site, demand, found, explanation, causes, reason);
         results[open[index]] = Err(Box::new(shortage));
     }

@@ -128,17 +128,14 @@ impl ShortageCauses {
             true => RefusedCounts::default(),
             false => matching.refused(demand, hosts, &excepted, limits),
         };
-        let excepted = matching.by_group(&excepted).into_values().sum::<usize>();
-        let others = matching.group_of.len() - excepted;
-        Self { matching: others, refused, topology: topology.collect() }
+        let others = matching.groups.values().flat_map(|hosts| left(hosts, &excepted));
+        Self { matching: others.count(), refused, topology: topology.collect() }
     }
 }
 
 /// The hosts that match requirements, whoever has them and whatever their condition.
 pub(super) struct MatchingHosts<'h> {
-    groups: Vec<(RefusedGroup<'h>, Vec<usize>)>,
-    /// The group of each host.
-    group_of: HashMap<usize, usize>,
+    groups: HashMap<RefusedGroup<'h>, Vec<usize>>,
     /// Domains of the hosts that are not refused.
     usable_domains: HashSet<(usize, &'h str)>,
 }
@@ -166,7 +163,8 @@ pub(super) struct RefusedCounts {
 impl<'h> MatchingHosts<'h> {
     /// Finds the hosts, and all rules that refuse each.
     pub(super) fn new(hosts: &'h [Host], availability: &[Availability], needs: &Needs<'_>) -> Self {
-        let (mut groups, mut usable_domains) = (HashMap::new(), HashSet::new());
+        let mut groups: HashMap<RefusedGroup<'_>, Vec<usize>> = HashMap::new();
+        let mut usable_domains = HashSet::new();
         for (index, host) in hosts.iter().enumerate() {
             let mut objections = eligibility::objections(index, host, needs).peekable();
             if objections.peek().is_some_and(|refusal| refusal.is_unasked(needs)) {
@@ -191,27 +189,17 @@ impl<'h> MatchingHosts<'h> {
                 usable_domains.extend(numbered(&domains));
             }
             let group = RefusedGroup { only, rules, domains };
-            groups.entry(group).or_insert_with(Vec::new).push(index);
+            groups.entry(group).or_default().push(index);
         }
-        let groups: Vec<(RefusedGroup<'_>, Vec<usize>)> = groups.into_iter().collect();
-        let group_of = groups.iter().enumerate();
-        let group_of =
-            group_of.flat_map(|(at, (_, hosts))| hosts.iter().map(move |host| (*host, at)));
-        Self { group_of: group_of.collect(), groups, usable_domains }
-    }
-
-    /// Counts hosts by their groups.
-    fn by_group(&self, hosts: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
-        occurrences(hosts.iter().filter_map(|host| self.group_of.get(host).copied()))
+        Self { groups, usable_domains }
     }
 
     /// Returns the number of domains of a topology key, given by its index, in which the hosts are, one
     /// for each host without the label. Hosts that are gone do not count.
     fn domains(&self, key: usize, gone: &BTreeSet<usize>) -> usize {
-        let gone = self.by_group(gone);
         let (mut domains, mut unlabelled) = (HashSet::new(), 0);
-        for (at, (group, hosts)) in self.groups.iter().enumerate() {
-            let hosts = hosts.len() - gone.get(&at).copied().unwrap_or_default();
+        for (group, hosts) in &self.groups {
+            let hosts = left(hosts, gone).count();
             match group.domains[key] {
                 Some(domain) if hosts > 0 => drop(domains.insert(domain)),
                 Some(_) => {}
@@ -246,30 +234,22 @@ impl<'h> MatchingHosts<'h> {
         excepted: &BTreeSet<usize>,
         limits: &DemandLimits,
     ) -> RefusedCounts {
-        let quotas = &limits.full_quotas;
         // A host that a full quota counts does not help, unless the quota is raised.
-        let is_over_quota = |host: &&usize| {
-            quotas.iter().any(|quota| quota.counts(&hosts[**host].labels))
-                && !excepted.contains(host)
+        let is_over_quota = |host: &usize| {
+            limits.full_quotas.iter().any(|quota| quota.counts(&hosts[*host].labels))
         };
-        let excepted_by_group = self.by_group(excepted);
         let mut counts: BTreeMap<(&[String], bool, bool), usize> = BTreeMap::new();
-        for (at, (RefusedGroup { only, rules, domains }, members)) in self.groups.iter().enumerate()
-        {
+        for (RefusedGroup { only, rules, domains }, members) in &self.groups {
             let is_own = only.as_ref() == Some(&demand.cluster.key);
             let rules = &rules[usize::from(is_own)..];
             if rules.is_empty() {
                 continue;
             }
             let is_closed = self.is_closed(demand, limits, domains);
-            let over_quota = match quotas.is_empty() {
-                true => 0,
-                false => members.iter().filter(is_over_quota).count(),
-            };
-            let excepted = excepted_by_group.get(&at).copied().unwrap_or_default();
-            *counts.entry((rules, is_closed, true)).or_default() += over_quota;
-            *counts.entry((rules, is_closed, false)).or_default() +=
-                members.len() - excepted - over_quota;
+            let (over_quota, within): (Vec<usize>, Vec<usize>) =
+                left(members, excepted).partition(is_over_quota);
+            *counts.entry((rules, is_closed, true)).or_default() += over_quota.len();
+            *counts.entry((rules, is_closed, false)).or_default() += within.len();
         }
         let (mut by_one, mut by_several) = (BTreeMap::new(), BTreeMap::new());
         for ((rules, is_closed, is_over_quota), hosts) in counts {
@@ -289,6 +269,11 @@ impl<'h> MatchingHosts<'h> {
         };
         RefusedCounts { by_one: sorted(by_one), by_several: sorted(by_several) }
     }
+}
+
+/// Returns the hosts that are not excepted.
+fn left<'s>(hosts: &'s [usize], excepted: &'s BTreeSet<usize>) -> impl Iterator<Item = usize> + 's {
+    hosts.iter().copied().filter(|host| !excepted.contains(host))
 }
 
 /// Describes the refusals of some of the hosts: `, 2 of them in an error, 1 in use, 1 for several

@@ -228,8 +228,8 @@ impl<'a> PlannedSite<'a> {
         let matching = matching
             .get_or_init(|| MatchingHosts::new(self.hosts, &self.availability, &demand.needs));
         let causes = ShortageCauses::new(matching, self.hosts, demand, gone, &limits);
-        let explanation = ShortageExplanation::brief(self.hosts, demand, &causes);
-        Shortage::new(self.site, demand, found, &explanation, causes, reason)
+        let explanation = ShortageExplanation::new(self.site, demand, &causes, &[]);
+        Shortage::new(self.site, demand, found, explanation.into(), causes, reason)
     }
 
     /// Returns the hosts that node sets get under a hypothesis.

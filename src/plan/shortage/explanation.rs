@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::core::Expression;
+use serde::Serialize;
 
 use super::HostsRefusedByRule;
+use crate::base::api::names::HostKey;
 use crate::base::grouping::grouped;
 use crate::plan::demand::NodeSetDemand;
 use crate::plan::eligibility::{Needs, Refusal};
@@ -17,25 +19,33 @@ use crate::site::inventory::network_remedy::remedy;
 
 /// The part of a shortage's proof that follows from the refusals of other hosts. Demands with equal
 /// requirements share it, because it requires a pass over all hosts.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(in crate::plan) struct ShortageExplanation {
     /// For each topology key, the domains of matching hosts.
+    #[serde(skip)]
     pub(super) topology: Vec<Arc<BTreeSet<String>>>,
+    /// Refused hosts by rule, the most common rule first.
     pub(super) refused: Vec<HostsRefusedByRule>,
-    /// The requirement that excludes every host.
+    /// The requirement that excludes every host, if the selector matches none.
+    #[serde(skip)]
     pub(super) mismatch: Option<Mismatch>,
     /// A required label that no host has, with a label of the same name that hosts have.
     pub(super) unknown_label: Option<(String, Option<String>)>,
+    /// Advice for a host without network data.
+    #[serde(skip)]
     pub(super) remedy: Option<String>,
-    /// The refusal of the host that a machine names.
-    pub(super) named: Option<Refusal>,
+    /// The host that a machine names by MAC address, with the refusal. The refusal is `None` if another
+    /// cluster has the host, or if refused hosts are not listed.
+    #[serde(skip)]
+    pub(super) named: Option<(HostKey, Option<Refusal>)>,
 }
 
 impl ShortageExplanation {
-    /// Explains requirements that no host meets; `by_value` is set if values of labels matter.
-    fn label_exclusion(hosts: &[Host], needs: &Needs<'_>, by_value: bool) -> Self {
-        let by_value = by_value && needs.named().is_none();
-        let mismatch = by_value.then(|| mismatch(hosts, needs.selector)).flatten();
+    /// Explains requirements that no host meets.
+    fn label_exclusion(hosts: &[Host], needs: &Needs<'_>) -> Self {
+        let is_named = needs.named().is_some();
+        let mismatch = if is_named { None } else { mismatch(hosts, needs.selector) };
         // A machine may lack a host because of its other requirements.
         let by_labels = needs.machine.is_none() || mismatch.is_some();
         let unknown_label = by_labels.then(|| unknown_label(hosts, needs)).flatten();
@@ -47,6 +57,7 @@ impl ShortageExplanation {
     pub(in crate::plan) fn new(
         site: &Site,
         demand: &NodeSetDemand<'_>,
+        causes: &ShortageCauses,
         refusals: &[(usize, Option<Refusal>)],
     ) -> Self {
         let hosts = &site.inventory.hosts;
@@ -59,8 +70,8 @@ impl ShortageExplanation {
             .collect();
         let topology = demand.needs.topology_keys.iter();
         let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
-        let excluded = match matching.is_empty() {
-            true => Self::label_exclusion(hosts, &demand.needs, !refusals.is_empty()),
+        let excluded = match causes.matching == 0 && demand.kept.len() < hosts.len() {
+            true => Self::label_exclusion(hosts, &demand.needs),
             false => Self::default(),
         };
         Self {
@@ -69,24 +80,12 @@ impl ShortageExplanation {
                 let is_of_network = matches!(refusal, Some(Refusal::Unaddressed(_)));
                 is_of_network.then(|| remedy(&hosts[*host]))?
             }),
-            named: demand.needs.named().and_then(|named| {
-                let (_, refusal) = refusals.iter().find(|(host, _)| *host == named)?;
-                refusal.clone()
+            named: demand.needs.named().map(|named| {
+                let own = refusals.iter().find(|(host, _)| *host == named);
+                (hosts[named].key.clone(), own.and_then(|(_, refusal)| refusal.clone()))
             }),
             refused: by_rule(site, refusals),
             ..excluded
-        }
-    }
-
-    /// Returns what an answer needs that lists no hosts.
-    pub(in crate::plan) fn brief(
-        hosts: &[Host],
-        demand: &NodeSetDemand<'_>,
-        causes: &ShortageCauses,
-    ) -> Self {
-        match causes.matching {
-            0 => Self::label_exclusion(hosts, &demand.needs, true),
-            _ => Self::default(),
         }
     }
 }

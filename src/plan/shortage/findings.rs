@@ -77,7 +77,7 @@ impl Shortage {
             ),
         );
         let count = demand.node_set.count_at.place();
-        let (finding, hints) = match &self.mismatch {
+        let (finding, hints) = match &self.explanation.mismatch {
             // The cause is the requirement that excludes every host, not the count.
             Some(mismatch) => {
                 let finding = mismatch.point(finding, &demand.node_set.selector_at);
@@ -103,7 +103,7 @@ impl Shortage {
     /// Reports that a machine cannot have the host that it names.
     fn named_host_finding(&self, site: &Site, host: &Host, demand: &NodeSetDemand<'_>) -> Finding {
         let NodeSetDemand { cluster, part, .. } = demand;
-        let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
+        let refusal = self.explanation.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
         // A host that this plan releases belongs to its cluster until that is written, applied and
         // seen.
         let has_it_still = match refusal {
@@ -153,7 +153,8 @@ pub(in crate::plan) fn machine_shortages<'a>(
 ) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
     let similar = grouped_in_order(short.map(|(demand, shortage)| {
-        let reasons = (shortage.constraint(hosts), shortage.proof(), shortage.mismatch.as_ref());
+        let reasons =
+            (shortage.constraint(hosts), shortage.proof(), shortage.explanation.mismatch.as_ref());
         ((&demand.cluster.key, demand.part.role, reasons), demand)
     }));
     let mut findings = Vec::new();

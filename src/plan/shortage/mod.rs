@@ -10,14 +10,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::demand::NodeSetDemand;
-use super::eligibility::Refusal;
 use super::quotas::QuotaUse;
 use super::search_result::{DemandConflict, HostBounds, ShortageProof};
 use super::shortage_causes::ShortageCauses;
 use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
-use crate::site::inventory::mismatch::Mismatch;
 
 use explanation::domains_of;
 
@@ -48,23 +46,12 @@ pub struct Shortage {
     causes: ShortageCauses,
     /// The reason why there are not more.
     pub reason: ShortageReason,
-    /// Refused hosts by rule, the most common rule first.
-    pub refused: Vec<HostsRefusedByRule>,
-    /// A required label that no host has, with a label of the same name that hosts have.
-    pub unknown_label: Option<(String, Option<String>)>,
-    /// The requirement that excludes every host, if its selector matches none.
-    #[serde(skip)]
-    pub mismatch: Option<Mismatch>,
-    /// Advice for a host without network data.
-    #[serde(skip)]
-    remedy: Option<String>,
+    /// The reasons that follow from the hosts which it does not have.
+    #[serde(flatten)]
+    explanation: Arc<ShortageExplanation>,
     /// True for a machine of a Provisioning.
     #[serde(skip)]
     pub is_machine: bool,
-    /// The host that it names by MAC address, with the refusal. The refusal is `None` if another
-    /// cluster has the host, or if refused hosts are not listed.
-    #[serde(skip)]
-    named: Option<(HostKey, Option<Refusal>)>,
 }
 
 /// The reason why a node set cannot be filled.
@@ -225,7 +212,7 @@ impl Shortage {
         site: &Site,
         demand: &NodeSetDemand<'_>,
         found: HostBounds,
-        explanation: &ShortageExplanation,
+        explanation: Arc<ShortageExplanation>,
         causes: ShortageCauses,
         reason: ShortageReason,
     ) -> Self {
@@ -236,7 +223,6 @@ impl Shortage {
             domains: domains.clone(),
             used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
         });
-        let named = demand.needs.named();
         Self {
             wanted: demand.wanted,
             kept: demand.kept.len(),
@@ -248,11 +234,7 @@ impl Shortage {
             causes,
             reason,
             is_machine: demand.needs.machine.is_some(),
-            remedy: explanation.remedy.clone(),
-            named: named.map(|named| (hosts[named].key.clone(), explanation.named.clone())),
-            mismatch: explanation.mismatch.clone(),
-            unknown_label: explanation.unknown_label.clone(),
-            refused: explanation.refused.clone(),
+            explanation,
         }
     }
 }

@@ -26,19 +26,19 @@ impl Shortage {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
         }
-        if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
+        if self.is_machine && self.matching == 0 && self.explanation.mismatch.is_none() {
             return "none meets the requirements".to_owned();
         }
         if self.matching == 0 && hosts > self.kept {
             let besides = if self.kept == 0 { "" } else { " besides the assigned ones" };
-            let hint = match &self.unknown_label {
+            let hint = match &self.explanation.unknown_label {
                 Some((wanted, Some(alike))) => {
                     format!(" (none has a label {wanted}; did you mean {alike}?)")
                 }
                 Some((wanted, None)) => format!(" (none has a label {wanted})"),
                 None => String::new(),
             };
-            let requirement = match &self.unknown_label {
+            let requirement = match &self.explanation.unknown_label {
                 Some((wanted, _)) if wanted.starts_with(FAILURE_DOMAIN) => "its `failureDomain`",
                 _ => "its selector",
             };
@@ -133,7 +133,7 @@ impl Shortage {
 
     /// Describes the proof, line by line.
     pub fn proof(&self) -> Vec<String> {
-        if let Some((host, refusal)) = &self.named {
+        if let Some((host, refusal)) = &self.explanation.named {
             let why = refusal
                 .as_ref()
                 .map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
@@ -174,24 +174,27 @@ impl Shortage {
             ShortageReason::Crossing(conflict) => lines.extend(conflict.proof(self.max_per_domain)),
             _ => {}
         }
-        let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
+        let total: usize = self.explanation.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
             let noun = if self.is_machine { "host" } else { "other host" };
             lines.push(format!("{} cannot serve it:", counted(total, noun)));
         }
-        for HostsRefusedByRule { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
+        for HostsRefusedByRule { rule, hosts } in self.explanation.refused.iter().take(RULES_SHOWN)
+        {
             lines.push(format!(
                 "{:>5} {rule} ({})",
                 hosts.len(),
                 some_of(hosts.iter(), HOSTS_SHOWN)
             ));
         }
-        if self.refused.len() > RULES_SHOWN {
-            let others: usize =
-                self.refused[RULES_SHOWN..].iter().map(|refused| refused.hosts.len()).sum();
+        if self.explanation.refused.len() > RULES_SHOWN {
+            let others: usize = self.explanation.refused[RULES_SHOWN..]
+                .iter()
+                .map(|refused| refused.hosts.len())
+                .sum();
             lines.push(format!("{others:>5} for other reasons"));
         }
-        lines.extend(self.remedy.clone());
+        lines.extend(self.explanation.remedy.clone());
         lines
     }
 }
