@@ -1,15 +1,16 @@
-//! GitOps agent of the repo, Flux or Argo CD, detected by its manifests.
+//! GitOps agents of the repo, Flux or Argo CD, detected by their manifests, with the settings for them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use yaml_serde::Value;
 
+use crate::base::api::flux::FluxSourceSpec;
 use crate::base::api::gitops::{
     APPLICATION, APPLICATION_SET, AgentObjectName, ApplicationSetGenerator, ApplicationSpec,
-    FluxSourceRef, GIT_REPOSITORY,
+    FluxSourceRef, GIT_REPOSITORY, GitopsAgent,
 };
 use crate::base::text::repo_url;
+use crate::base::text::visible::yaml_text;
 use crate::input::load::{Document, Files, ReadError, mentions};
 use crate::site::delivery::{AgentObject, AgentObjectContent, GROUPS};
 
@@ -18,84 +19,42 @@ const FLUX_COMPONENTS: &str = "gotk-components.yaml";
 const FLUX_SYSTEM: &str = "flux-system";
 /// Usual namespace of Argo CD and its Applications.
 const ARGOCD_NAMESPACE: &str = "argocd";
+/// Settings for a source of Argo CD beside its URL, with their defaults.
+const ARGOCD_SETTINGS: [(&str, &str); 3] =
+    [("targetRevision", "HEAD"), ("project", "default"), ("namespace", ARGOCD_NAMESPACE)];
 
-/// A GitRepository, with its URL and branch.
-type GitSource = (FluxSourceRef, String, Option<String>);
-
-/// Agents with manifests in the repo.
-#[derive(Debug, Default)]
-pub(super) struct DetectedAgents {
-    pub(super) flux: Option<FluxEvidence>,
-    pub(super) argocd: Option<ArgocdEvidence>,
-}
-
-/// Agent of a repo with a single one.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum DetectedAgent<'a> {
-    Flux(&'a FluxEvidence),
-    Argocd(&'a ArgocdEvidence),
-}
-
-/// Evidence for Flux, with its settings.
+/// An agent with manifests in the repo.
 #[derive(Debug)]
-pub(super) struct FluxEvidence {
+pub(super) struct DetectedAgent {
+    pub(super) agent: GitopsAgent,
+    /// A file with such manifests.
     pub(super) seen_in: Utf8PathBuf,
-    /// Source with this repo, if known.
-    pub(super) source: Option<FluxSourceRef>,
-    /// Branch that the source fetches.
+    /// Its settings as lines of `sipgen.yaml`, or the reason why a person has to write them.
+    pub(super) settings: Result<String, String>,
+    /// The branch of this repo that it applies, if known.
     pub(super) branch: Option<String>,
-    /// Decryption settings, if all Kustomizations with decryption agree.
-    pub(super) decryption: Option<Value>,
-    /// Settings that the repo leaves open.
-    pub(super) open: Vec<String>,
 }
 
-/// Evidence for Argo CD, with its settings.
-#[derive(Debug)]
-pub(super) struct ArgocdEvidence {
-    pub(super) seen_in: Utf8PathBuf,
-    /// Source with this repo, if known.
-    pub(super) source: Option<ArgocdSource>,
-    /// Settings that the repo leaves open.
-    pub(super) open: Vec<String>,
+/// Flux's objects in the repo.
+#[derive(Default)]
+struct FluxObjects {
+    /// GitRepositories.
+    sources: Vec<(FluxSourceRef, FluxSourceSpec)>,
+    /// Sources that Kustomizations use.
+    used: BTreeSet<FluxSourceRef>,
+    /// Decryption settings of Kustomizations, as JSON.
+    decryptions: BTreeSet<String>,
 }
 
 /// A source of Argo CD.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ArgocdSource {
-    pub(super) repo_url: String,
-    pub(super) target_revision: Option<String>,
-    pub(super) project: Option<String>,
-    /// Namespace of the Application, unless it is the usual one.
-    pub(super) namespace: Option<String>,
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct ArgocdSource {
+    repo_url: String,
+    /// Values of [`ARGOCD_SETTINGS`].
+    settings: [Option<String>; 3],
 }
 
-impl DetectedAgents {
-    /// Returns the agent, unless the repo has two.
-    pub(super) fn only(&self) -> Option<DetectedAgent<'_>> {
-        match (&self.flux, &self.argocd) {
-            (Some(flux), None) => Some(DetectedAgent::Flux(flux)),
-            (None, Some(argocd)) => Some(DetectedAgent::Argocd(argocd)),
-            _ => None,
-        }
-    }
-
-    /// Returns the branch of this repo that the agents apply, if they agree. A revision of Argo CD
-    /// may also be a tag, so it has to be a known branch.
-    pub(super) fn branch(&self, branches: &BTreeSet<String>) -> Option<String> {
-        let flux_branches = self.flux.iter().filter_map(|flux| flux.branch.clone());
-        let sources = self.argocd.iter().filter_map(|argocd| argocd.source.as_ref());
-        let revisions = sources
-            .filter_map(|source| source.target_revision.as_deref())
-            .map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
-        let argocd_branches =
-            revisions.filter(|revision| branches.contains(*revision)).map(str::to_owned);
-        let all: BTreeSet<String> = flux_branches.chain(argocd_branches).collect();
-        all.first().filter(|_| all.len() == 1).cloned()
-    }
-}
-
-/// Finds the agents of a repo with this remote.
+/// Finds the agents of a repo with this remote and these branches.
 ///
 /// # Errors
 ///
@@ -104,94 +63,150 @@ pub(super) fn find(
     repo: &Files,
     output: &Utf8Path,
     remote: Option<&str>,
-) -> Result<DetectedAgents, ReadError> {
+    branches: &BTreeSet<String>,
+) -> Result<Vec<DetectedAgent>, ReadError> {
     let (files, _) = repo.files_and_closed(output)?;
     let has_groups = mentions(&GROUPS);
     let look = |_: &Utf8Path, content: &[u8]| has_groups(content);
     let read = |document: Document<'_>| AgentObject::read(&document);
-    let components = files.iter().find(|file| file.file_name() == Some(FLUX_COMPONENTS)).cloned();
-    let (mut flux_in, mut argocd_in) = (components, None);
-    let (mut sources, mut used, mut applied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-    let mut decryptions: Vec<Value> = Vec::new();
+    let components = files.iter().find(|file| file.file_name() == Some(FLUX_COMPONENTS));
+    let mut seen: BTreeMap<GitopsAgent, Utf8PathBuf> =
+        components.map(|file| (GitopsAgent::Flux, file.clone())).into_iter().collect();
+    let (mut flux, mut applied) = (FluxObjects::default(), BTreeSet::new());
     for AgentObject { origin, content, .. } in repo.scan(&files, look, read)? {
-        let seen_in = || origin.file.to_path_buf();
-        match content {
+        let agent = match content {
             AgentObjectContent::Application(object) => {
-                argocd_in.get_or_insert_with(seen_in);
                 applied.extend(argocd_sources(&object.spec, &[], object.metadata));
+                GitopsAgent::Argocd
             }
             AgentObjectContent::ApplicationSet(set) => {
-                argocd_in.get_or_insert_with(seen_in);
                 let (spec, generators) = (&set.spec.template.spec, &set.spec.generators);
                 applied.extend(argocd_sources(spec, generators, set.metadata));
+                GitopsAgent::Argocd
             }
             AgentObjectContent::Source(source) if source.kind == GIT_REPOSITORY => {
-                flux_in.get_or_insert_with(seen_in);
                 let AgentObjectName { name, namespace } = source.metadata;
                 let reference = FluxSourceRef { kind: Some(source.kind), name, namespace };
-                let (url, branch) = (source.spec.url, source.spec.reference.branch);
-                sources.push((reference, url.unwrap_or_default(), branch));
+                flux.sources.push((reference, source.spec));
+                GitopsAgent::Flux
             }
             AgentObjectContent::Flux(objects) => {
-                flux_in.get_or_insert_with(seen_in);
                 for object in objects {
                     let mut source = object.spec.source_ref;
                     source.namespace = source.namespace.or(object.metadata.namespace);
-                    used.extend((!source.name.is_empty()).then_some(source));
-                    let decryption = object.spec.decryption.filter(Value::is_mapping);
-                    decryptions.extend(decryption.filter(|other| !decryptions.contains(other)));
+                    flux.used.extend((!source.name.is_empty()).then_some(source));
+                    let decryption = object.spec.decryption.filter(|it| it.is_mapping());
+                    flux.decryptions
+                        .extend(decryption.and_then(|it| serde_json::to_string(&it).ok()));
                 }
+                GitopsAgent::Flux
             }
             AgentObjectContent::Cluster(_)
             | AgentObjectContent::ArgocdSettings(_)
-            | AgentObjectContent::Unreadable(APPLICATION | APPLICATION_SET) => {
-                argocd_in.get_or_insert_with(seen_in);
-            }
+            | AgentObjectContent::Unreadable(APPLICATION | APPLICATION_SET) => GitopsAgent::Argocd,
             AgentObjectContent::Instance(_)
             | AgentObjectContent::HelmRelease(_)
             | AgentObjectContent::Source(_)
-            | AgentObjectContent::Unreadable(_) => {
-                flux_in.get_or_insert_with(seen_in);
+            | AgentObjectContent::Unreadable(_) => GitopsAgent::Flux,
+        };
+        seen.entry(agent).or_insert_with(|| origin.file.to_path_buf());
+    }
+    let detected = seen.into_iter().map(|(agent, seen_in)| {
+        let (settings, branch) = match agent {
+            GitopsAgent::Flux => flux.settings(remote),
+            GitopsAgent::Argocd => argocd_settings(&applied, remote, branches),
+        };
+        DetectedAgent { agent, seen_in, settings, branch }
+    });
+    Ok(detected.collect())
+}
+
+impl FluxObjects {
+    /// Derives Flux's settings and the branch of this repo that it applies.
+    ///
+    /// The source with this repo is that with its URL, else the bootstrapped one, else the only one.
+    /// If the repo has no sources, it is the only one in use.
+    fn settings(&self, remote: Option<&str>) -> (Result<String, String>, Option<String>) {
+        let Self { sources, used, decryptions } = self;
+        let has_url = |(_, spec): &&(_, FluxSourceSpec)| is_same_repo(spec.url.as_deref(), remote);
+        let is_bootstrapped = |(source, _): &&(FluxSourceRef, _)| source.name == FLUX_SYSTEM;
+        let own = sources.iter().find(has_url);
+        let own = own.or_else(|| sources.iter().find(is_bootstrapped)).or_else(|| only(sources));
+        if sources.is_empty() && used.len() > 1 {
+            let names = used.iter().map(|source| format!("{} {}", kind_of(source), source.name));
+            let names = one_of(names);
+            let open = format!(
+                "Flux was detected; the repo leaves sourceRef: the source with this repo: {names} open."
+            );
+            return (Err(open), None);
+        }
+        let in_use = || only(used).filter(|_| sources.is_empty());
+        let source = own.map(|(source, _)| source).or_else(in_use);
+        let mut lines = String::new();
+        if let Some(FluxSourceRef { kind, name, namespace }) = source {
+            let fields = [
+                ("kind", kind.as_deref()),
+                ("name", Some(name.as_str())),
+                ("namespace", namespace.as_deref()),
+            ];
+            lines.push_str("  sourceRef:\n");
+            lines.extend(fields.map(|(key, value)| entry("    ", key, value)));
+        }
+        if let Some(decryption) = only(decryptions) {
+            lines.push_str(&format!("  decryption: {decryption}\n"));
+        }
+        if source.is_some_and(|source| kind_of(source) != GIT_REPOSITORY) {
+            let meaning =
+                "the path of this repo's root in the artifact, unless it is the artifact's root";
+            lines.push_str(&left_open("path", meaning));
+        }
+        if decryptions.len() > 1 {
+            lines.push_str(&left_open("decryption", &one_of(decryptions.iter().cloned())));
+        }
+        let group = if lines.is_empty() { "" } else { "flux:\n" };
+        let branch = own.and_then(|(_, spec)| spec.reference.branch.clone());
+        (Ok(format!("gitops: flux\n{group}{lines}")), branch)
+    }
+}
+
+/// Derives Argo CD's settings and the branch of this repo that it applies. A revision may also be a
+/// tag, so it has to be a known branch.
+///
+/// The source with this repo is that with its URL, else the remote, else the only one. Settings in
+/// which Applications of this repo differ are left open.
+fn argocd_settings(
+    applied: &BTreeSet<ArgocdSource>,
+    remote: Option<&str>,
+    branches: &BTreeSet<String>,
+) -> (Result<String, String>, Option<String>) {
+    let has_url = |source: &&ArgocdSource| is_same_repo(Some(&source.repo_url), remote);
+    let mut own: Vec<&ArgocdSource> = applied.iter().filter(has_url).collect();
+    let remote_url = remote.and_then(repo_url::without_credentials);
+    let by_remote = remote_url.map(|repo_url| ArgocdSource { repo_url, ..ArgocdSource::default() });
+    if own.is_empty() {
+        own.extend(by_remote.as_ref().or_else(|| only(applied)));
+    }
+    let Some(first) = own.first() else {
+        return (Err("Argo CD was detected, but not its URL of this repo.".to_owned()), None);
+    };
+    let mut lines = entry("  ", "repoURL", Some(&first.repo_url));
+    let (mut open, mut branch) = (String::new(), None);
+    for (index, (field, usual)) in ARGOCD_SETTINGS.into_iter().enumerate() {
+        let values: BTreeSet<Option<&str>> =
+            own.iter().map(|source| source.settings[index].as_deref()).collect();
+        match only(&values) {
+            Some(value) => {
+                lines.push_str(&entry("  ", field, *value));
+                let name = value.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+                branch = branch.or(name.filter(|name| index == 0 && branches.contains(*name)));
+            }
+            None => {
+                let values = values.iter().map(|value| value.unwrap_or(usual).to_owned());
+                open.push_str(&left_open(field, &one_of(values)));
             }
         }
     }
-    let flux = flux_in.map(|seen_in| flux(seen_in, &sources, &used, decryptions, remote));
-    let argocd = argocd_in.map(|seen_in| {
-        let (source, open) = own_source(applied, remote);
-        ArgocdEvidence { seen_in, source, open }
-    });
-    Ok(DetectedAgents { flux, argocd })
-}
-
-/// Derives Flux's settings from its sources, each with URL and branch, and from their uses.
-fn flux(
-    seen_in: Utf8PathBuf,
-    sources: &[GitSource],
-    used: &BTreeSet<FluxSourceRef>,
-    decryptions: Vec<Value>,
-    remote: Option<&str>,
-) -> FluxEvidence {
-    let mut open = Vec::new();
-    if sources.is_empty() && used.len() > 1 {
-        let names = used.iter().map(|source| format!("{} {}", kind_of(source), source.name));
-        open.push(format!("sourceRef: the source with this repo: {}", one_of(names)));
-    }
-    let source = own_repository(sources, used, remote);
-    let own = sources.iter().find(|(other, ..)| source.as_ref() == Some(other));
-    let branch = own.and_then(|(_, _, branch)| branch.clone());
-    if source.as_ref().is_some_and(|source| kind_of(source) != GIT_REPOSITORY) {
-        open.push(
-            "path: the path of this repo's root in the artifact, unless it is the artifact's root"
-                .to_owned(),
-        );
-    }
-    if decryptions.len() > 1 {
-        let several = decryptions.iter().filter_map(|one| serde_json::to_string(one).ok());
-        open.push(format!("decryption: {}", one_of(several)));
-    }
-    let is_one = decryptions.len() == 1;
-    let decryption = decryptions.into_iter().next().filter(|_| is_one);
-    FluxEvidence { seen_in, source, branch, decryption, open }
+    (Ok(format!("gitops: argocd\nargocd:\n{lines}{open}")), branch.map(str::to_owned))
 }
 
 /// Returns the sources of an Application, and those of an ApplicationSet's generators, except
@@ -215,67 +230,20 @@ fn argocd_sources(
     let source = |(url, revision): (&String, &Option<String>)| {
         Some(ArgocdSource {
             repo_url: repo_url::without_credentials(Some(url).filter(|url| known(url))?)?,
-            target_revision: revision.clone().filter(known),
-            project: project.clone(),
-            namespace: namespace.clone(),
+            settings: [revision.clone().filter(known), project.clone(), namespace.clone()],
         })
     };
     directories.chain(generated).filter_map(source).collect()
 }
 
-/// Finds the Flux source of this repo: by URL, else the bootstrapped one, else the only one. If the
-/// repo has no sources, it is the only one in use.
-fn own_repository(
-    sources: &[GitSource],
-    used: &BTreeSet<FluxSourceRef>,
-    remote: Option<&str>,
-) -> Option<FluxSourceRef> {
-    if sources.is_empty() {
-        return used.first().filter(|_| used.len() == 1).cloned();
-    }
-    let own = sources.iter().find(|(_, url, _)| is_same_repo(url, remote));
-    let bootstrapped = || sources.iter().find(|(source, ..)| source.name == FLUX_SYSTEM);
-    let only = || sources.first().filter(|_| sources.len() == 1);
-    own.or_else(bootstrapped).or_else(only).map(|(source, ..)| source.clone())
+/// Formats a line of a mapping; empty without a value.
+fn entry(indent: &str, key: &str, value: Option<&str>) -> String {
+    value.map_or(String::new(), |value| format!("{indent}{key}: {}\n", yaml_text(value)))
 }
 
-/// Returns the kind of a source.
-fn kind_of(source: &FluxSourceRef) -> &str {
-    source.kind.as_deref().unwrap_or(GIT_REPOSITORY)
-}
-
-/// Finds the Argo CD source of this repo: by URL, else the remote, else the only source. Settings
-/// in which Applications of this repo differ are left open.
-fn own_source(
-    sources: BTreeSet<ArgocdSource>,
-    remote: Option<&str>,
-) -> (Option<ArgocdSource>, Vec<String>) {
-    let own: Vec<&ArgocdSource> =
-        sources.iter().filter(|source| is_same_repo(&source.repo_url, remote)).collect();
-    let mut open = Vec::new();
-    if let Some(first) = own.first() {
-        let mut agreed = |field: &str, usual: &str, of: fn(&ArgocdSource) -> &Option<String>| {
-            let values: BTreeSet<&Option<String>> = own.iter().map(|source| of(source)).collect();
-            if let (Some(only), 1) = (values.first(), values.len()) {
-                return (*only).clone();
-            }
-            let values =
-                values.into_iter().map(|value| value.clone().unwrap_or_else(|| usual.to_owned()));
-            open.push(format!("{field}: {}", one_of(values)));
-            None
-        };
-        let target_revision = agreed("targetRevision", "HEAD", |source| &source.target_revision);
-        let project = agreed("project", "default", |source| &source.project);
-        let namespace = agreed("namespace", ARGOCD_NAMESPACE, |source| &source.namespace);
-        let repo_url = first.repo_url.clone();
-        return (Some(ArgocdSource { repo_url, target_revision, project, namespace }), open);
-    }
-    let by_git = || {
-        let repo_url = repo_url::without_credentials(remote?)?;
-        Some(ArgocdSource { repo_url, target_revision: None, project: None, namespace: None })
-    };
-    let only = || sources.first().filter(|_| sources.len() == 1).cloned();
-    (by_git().or_else(only), open)
+/// Formats a comment about a setting that the repo leaves open.
+fn left_open(setting: &str, values: &str) -> String {
+    format!("  # The repo leaves this open; set it here.\n  # {setting}: {values}\n")
 }
 
 /// Joins values of which a person has to choose one.
@@ -283,6 +251,17 @@ fn one_of(values: impl Iterator<Item = String>) -> String {
     values.collect::<Vec<_>>().join(" or ")
 }
 
-fn is_same_repo(url: &str, remote: Option<&str>) -> bool {
-    remote.is_some_and(|remote| repo_url::is_same_repo(url, remote))
+/// Returns the kind of a source.
+fn kind_of(source: &FluxSourceRef) -> &str {
+    source.kind.as_deref().unwrap_or(GIT_REPOSITORY)
+}
+
+fn is_same_repo(url: Option<&str>, remote: Option<&str>) -> bool {
+    url.zip(remote).is_some_and(|(url, remote)| repo_url::is_same_repo(url, remote))
+}
+
+/// Returns the item of a collection that has one.
+pub(super) fn only<T>(items: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut items = items.into_iter();
+    items.next().filter(|_| items.next().is_none())
 }

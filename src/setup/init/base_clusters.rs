@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::base::text::counted;
 use crate::base::text::visible::yaml_text;
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::{self, Settings};
@@ -73,21 +74,31 @@ impl BaseClusters {
     }
 
     /// Formats the `sites` setting; as a comment if the sites are a guess.
-    pub(super) fn setting(&self) -> Option<String> {
-        let list = |sites: &mut dyn Iterator<Item = &Utf8PathBuf>, comment: &str| {
-            let lines: String =
-                sites.map(|site| format!("{comment}  - {}\n", yaml_text(site.as_str()))).collect();
-            format!("{comment}sites:\n{lines}")
-        };
-        const ABOUT: &str =
-            "# Base clusters of this repo. Each is a site with its own hosts and clusters.\n";
-        match self {
-            Self::One | Self::Known(_) => None,
-            Self::Bootstrapped(sites) => Some(format!("{ABOUT}{}", list(&mut sites.iter(), ""))),
+    pub(super) fn setting(&self) -> String {
+        let (sites, about, comment) = match self {
+            Self::One | Self::Known(_) => return String::new(),
+            Self::Bootstrapped(sites) => (
+                sites,
+                "Base clusters of this repo. Each is a site with its own hosts and clusters.",
+                "",
+            ),
             Self::Possible(sites) => {
-                let which = "# Uncomment this if these are the base clusters: each is a site.\n";
-                Some(format!("{which}{}", list(&mut sites.iter(), "# ")))
+                (sites, "Uncomment this if these are the base clusters: each is a site.", "# ")
             }
+        };
+        let site = |site: &Utf8PathBuf| format!("{comment}  - {}\n", yaml_text(site.as_str()));
+        format!("# {about}\n{comment}sites:\n{}\n", sites.iter().map(site).collect::<String>())
+    }
+
+    /// Returns an addition to the note about the settings.
+    pub(super) fn note(&self) -> String {
+        match self {
+            Self::One => String::new(),
+            Self::Known(outputs) => format!("; {}", counted(outputs.len(), "site")),
+            Self::Bootstrapped(sites) => {
+                format!("; {}, each with its own Flux bootstrap", counted(sites.len(), "site"))
+            }
+            Self::Possible(_) => "; it may have several sites: see `sites`".to_owned(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Repo setup for sipgen: settings, hook, CI job and Git attributes.
 //!
-//! * `agents`: recognises Flux or Argo CD by the manifests in the repo.
+//! * `agents`: recognises Flux or Argo CD by the manifests in the repo, and derives its settings.
 //! * `base_clusters`: finds the directories of base clusters, each of which is a site.
 //! * `forge`: recognises GitHub or GitLab, and proposes the CI job.
 //! * `settings_file`, `hooks`, `attributes`: the other files.
@@ -14,6 +14,8 @@ mod base_clusters;
 mod forge;
 mod hooks;
 mod settings_file;
+
+use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -68,7 +70,7 @@ pub fn propose(
     forges: &[Forge],
 ) -> Result<Vec<Proposal>, ReadError> {
     let output = output(repo, settings)?;
-    let agents = agents::find(repo, &output, remote)?;
+    let agents = agents::find(repo, &output, remote, &branches.all)?;
     let clusters = base_clusters::find(repo, &output)?;
 
     let mut proposals = Vec::new();
@@ -76,12 +78,12 @@ pub fn propose(
         proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
     }
     proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
-    let branch = branches
-        .default
-        .clone()
-        .or_else(|| agents.branch(&branches.all))
-        .or_else(|| branches.current.clone());
-    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo, branch.as_deref())));
+    // Agents may apply different branches.
+    let applied: BTreeSet<&String> = agents.iter().filter_map(|it| it.branch.as_ref()).collect();
+    let applied = agents::only(applied);
+    let branch = branches.default.as_ref().or(applied).or(branches.current.as_ref());
+    proposals
+        .extend(forges.iter().flat_map(|forge| forge.propose(repo, branch.map(String::as_str))));
     Ok(proposals)
 }
 
