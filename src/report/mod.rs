@@ -99,6 +99,10 @@ const STRONG: Style = Style::new().bold();
 const FAINT: Style = AnsiColor::Cyan.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
+const CHANGED: Style = AnsiColor::Yellow.on_default();
+
+/// All styles.
+const STYLES: [Style; 7] = [ERROR, WARNING, STRONG, FAINT, ADDED, REMOVED, CHANGED];
 
 fn severity_style(severity: Severity) -> Style {
     match severity {

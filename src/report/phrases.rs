@@ -12,7 +12,6 @@ use crate::review::effects::{
     Aspect, ChangedRoot, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange,
     OutputChange, ReleasedObservedHost, ServiceChange, SharedChanges,
 };
-use crate::site::inventory::natural;
 use crate::site::request::ClusterKind;
 
 use super::totals::counts;
@@ -55,7 +54,7 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let mut lines = hosts(cluster, name);
     for service in &cluster.services {
         let effect = match service.state {
-            FileState::Changed => effect(service, "its"),
+            FileState::Changed => effect(service),
             FileState::Created | FileState::Deleted => String::new(),
         };
         let text = format!("service {}{effect}", name(&service.service));
@@ -63,8 +62,13 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     }
     lines.extend(cluster.outputs.iter().map(|change| output(change, name)));
     lines.extend(cluster.installer.iter().map(|change| installer(change, name)));
-    let endpoints =
-        cluster.endpoints.iter().filter(|change| !is_redundant(change, &cluster.endpoints));
+    // Endpoints have the port of a service.
+    let is_told = |change: &&EndpointChange| {
+        let mut others = cluster.endpoints.iter().filter(|other| other.service == change.service);
+        change.kind != EndpointKind::NodePorts
+            || others.all(|other| other.kind == EndpointKind::NodePorts)
+    };
+    let endpoints = cluster.endpoints.iter().filter(is_told);
     lines.extend(endpoints.map(|change| endpoint(change, name)));
     if lines.is_empty() {
         let files = counted(cluster.files.all(), "file");
@@ -81,66 +85,31 @@ pub(super) fn output(change: &OutputChange, name: Name<'_>) -> DiffLine {
     DiffLine::new(change.state, format!("output {}: {effect}", name(&change.output)))
 }
 
-/// Describes a cluster of which only services change, and these only in what templates or settings
-/// give to every cluster, as an upgrade of sipgen does; `None` for any other change.
-pub(super) fn upgrade(cluster: &ClusterReview, name: Name<'_>) -> Option<String> {
-    let is_common = |service: &ServiceChange| {
-        let is_configuration = |aspect: &Aspect| *aspect == Aspect::Configuration;
-        service.state == FileState::Changed && service.aspects.iter().all(is_configuration)
+/// Returns whether only the configuration of one service changes.
+pub(super) fn is_configuration_only(cluster: &ClusterReview, lines: &[DiffLine]) -> bool {
+    let is_configuration = |service: &ServiceChange| {
+        service.state == FileState::Changed
+            && service.aspects.iter().all(|aspect| *aspect == Aspect::Configuration)
     };
-    let services = &cluster.services;
-    let others =
-        cluster.installer.is_some() || !cluster.endpoints.is_empty() || !cluster.outputs.is_empty();
-    if services.is_empty() || others || !services.iter().all(is_common) {
-        return None;
-    }
-    if !hosts(cluster, name).is_empty() {
-        return None;
-    }
-    let services = services.iter();
-    let groups = grouped(services.map(|it| ((it.restarts, &it.aspects), it)));
-    let describe = |services: Vec<&ServiceChange>| {
-        let names = services.iter().map(|service| name(&service.service));
-        let names = names.collect::<Vec<String>>().join(", ");
-        match services.as_slice() {
-            [one] => format!("service {names}{}", effect(one, "its")),
-            several => format!("services {names}{}", effect(several[0], "their")),
-        }
-    };
-    let groups: Vec<String> = groups.into_values().map(describe).collect();
-    Some(groups.join(", "))
+    lines.len() == 1 && cluster.services.iter().any(is_configuration)
 }
 
 /// Describes the changed aspects of a service, and whether its pods restart.
-fn effect(service: &ServiceChange, whose: &str) -> String {
-    let aspects = service.aspects.iter().map(Aspect::to_string);
-    let aspects = match aspects.collect::<Vec<_>>().as_slice() {
-        [] => "only comments".to_owned(),
-        aspects => aspects.join(", "),
-    };
-    if service.restarts {
-        format!(": {aspects}; {whose} pods restart")
-    } else {
-        format!(": {aspects}; no restart")
-    }
+fn effect(service: &ServiceChange) -> String {
+    let aspects: Vec<String> = service.aspects.iter().map(Aspect::to_string).collect();
+    let aspects = if aspects.is_empty() { "only comments".to_owned() } else { aspects.join(", ") };
+    let restart = if service.restarts { "its pods restart" } else { "no restart" };
+    format!(": {aspects}; {restart}")
 }
 
 fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let hosts = &cluster.hosts;
     let mut lines = Vec::new();
-    let ways = [(false, ""), (true, ", by existing labels")];
-    for (of, (adopted, what)) in Role::ALL.into_iter().flat_map(|role| ways.map(|way| (role, way)))
-    {
-        let added =
-            hosts.added.iter().filter(|added| added.part.role == of && added.adopted == adopted);
-        for (group, added) in by_role(added.map(|added| (&added.part, &added.host))) {
-            lines.push(DiffLine::new(FileState::Created, listed(group, &added, what, name)));
-        }
-    }
-    for moved in &hosts.from_others {
-        let host = host_of(&moved.part, &moved.host, name);
-        let text = format!("{host} moves from {}", name(&moved.other));
-        lines.push(DiffLine::new(FileState::Created, text));
+    for (adopted, how) in [(false, ""), (true, ", by existing labels")] {
+        let added = hosts.added.iter().filter(|added| added.adopted == adopted);
+        let groups = by_role(added.map(|added| (&added.part, &added.host)));
+        let listed = groups.iter().map(|(group, added)| listed(*group, added, how, name));
+        lines.extend(listed.map(|text| DiffLine::new(FileState::Created, text)));
     }
     for ReplacedHost { given_back, by, .. } in &hosts.replaced {
         let host = host_of(&given_back.part, &given_back.host, name);
@@ -148,43 +117,37 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
         lines.push(DiffLine::new(FileState::Changed, text));
     }
     for changed in &hosts.with_another_role {
-        let before = Part {
-            role: changed.before,
-            node: changed.node_before.clone(),
-            node_set: changed.node_set_before.clone(),
+        let [before, after] = changed.parts();
+        let after_words = match (&after.node, &after.node_set) {
+            (Some(node), _) if changed.is_renamed() => name(node),
+            (Some(node), _) => format!("{} machine {}", after.role, name(node)),
+            (None, Some(set)) => format!("{} of {}", after.role, name(set)),
+            (None, None) if before.node.is_some() => format!("{} host", after.role),
+            (None, None) => after.role.to_string(),
         };
-        let after = match &changed.node_after {
-            Some(node) if changed.is_renamed() => name(node),
-            Some(node) => format!("{} machine {}", changed.after, name(node)),
-            None if before.node.is_some() => format!("{} host", changed.after),
-            None => match &changed.node_set_after {
-                Some(set) => format!("{} of {}", changed.after, name(set)),
-                None => changed.after.to_string(),
-            },
-        };
-        let text = format!("{} becomes {after}", host_of(&before, &changed.host, name));
+        let text = format!("{} becomes {after_words}", host_of(&before, &changed.host, name));
         lines.push(DiffLine::new(FileState::Changed, text));
     }
     // Hosts without remarks share one line.
     let (plain, remarkable): (Vec<&ReleasedHost>, Vec<&ReleasedHost>) =
         hosts.given_back.iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
-    for role in Role::ALL {
-        for given_back in remarkable.iter().filter(|host| host.part.role == role) {
-            let host = host_of(&given_back.part, &given_back.host, name);
-            let text = format!("{host}{}", remarks(given_back, name));
-            lines.push(DiffLine::new(FileState::Deleted, text));
-        }
-        let plain =
-            plain.iter().filter(|host| host.part.role == role).map(|host| (&host.part, &host.host));
-        let plain = by_role(plain).into_iter();
-        lines.extend(plain.map(|(group, hosts)| {
-            DiffLine::new(FileState::Deleted, listed(group, &hosts, "", name))
+    let remarkable = remarkable.into_iter().map(|given_back| {
+        let host = host_of(&given_back.part, &given_back.host, name);
+        format!("{host}{}", remarks(given_back, name))
+    });
+    let plain = by_role(plain.into_iter().map(|host| (&host.part, &host.host)));
+    let plain = plain.iter().map(|(group, hosts)| listed(*group, hosts, "", name));
+    let released = remarkable.chain(plain);
+    lines.extend(released.map(|text| DiffLine::new(FileState::Deleted, text)));
+    let moves = [
+        (FileState::Created, "from", &hosts.from_others),
+        (FileState::Deleted, "to", &hosts.to_others),
+    ];
+    for (state, direction, moves) in moves {
+        lines.extend(moves.iter().map(|moved| {
+            let host = host_of(&moved.part, &moved.host, name);
+            DiffLine::new(state, format!("{host} moves {direction} {}", name(&moved.other)))
         }));
-    }
-    for moved in &hosts.to_others {
-        let host = host_of(&moved.part, &moved.host, name);
-        let text = format!("{host} moves to {}", name(&moved.other));
-        lines.push(DiffLine::new(FileState::Deleted, text));
     }
     lines.extend(hosts.metadata.iter().map(|change| metadata(change, name)));
     lines
@@ -208,19 +171,15 @@ type NamedHost<'a> = (Option<&'a NodeName>, &'a HostKey);
 /// The role and the node set of a group of hosts.
 type HostGroup<'a> = (Role, Option<&'a NodeName>);
 
-/// Groups hosts by role and node set. Hosts of a Provisioning come after those of a SIPCluster, because one may
-/// have replaced the other under the same name. Machines are in natural order of their names.
+/// Groups hosts by role and node set. Hosts of a Provisioning come after those of a SIPCluster,
+/// because one may have replaced the other under the same name.
 fn by_role<'a>(
     hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>,
 ) -> Vec<(HostGroup<'a>, Vec<NamedHost<'a>>)> {
-    let mut by_role = grouped(hosts.map(|(part, host)| {
+    let by_role = grouped(hosts.map(|(part, host)| {
         let group = (part.role, part.node_set.as_ref(), part.node.is_some());
         (group, (part.node.as_ref(), host))
     }));
-    let text = |node: &Option<&'a NodeName>| node.map_or("", NodeName::as_str);
-    by_role
-        .values_mut()
-        .for_each(|hosts| hosts.sort_by(|(a, _), (b, _)| natural(text(a), text(b))));
     by_role.into_iter().map(|((role, node_set, _), hosts)| ((role, node_set), hosts)).collect()
 }
 
@@ -292,21 +251,6 @@ fn remarks(host: &ReleasedHost, name: Name<'_>) -> String {
     if remarks.is_empty() { String::new() } else { format!(": {}", remarks.join("; ")) }
 }
 
-/// Reports whether another endpoint of the service already shows these NodePorts.
-fn is_redundant(change: &EndpointChange, all: &[EndpointChange]) -> bool {
-    let tells = |text: &Option<String>, ports: &Option<String>| match (text, ports) {
-        (Some(text), Some(ports)) => text.contains(&format!(":{ports}")),
-        (_, ports) => ports.is_none(),
-    };
-    change.kind == EndpointKind::NodePorts
-        && all.iter().any(|other| {
-            other.kind != EndpointKind::NodePorts
-                && other.service == change.service
-                && tells(&other.before, &change.before)
-                && tells(&other.after, &change.after)
-        })
-}
-
 fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
     let EndpointChange { kind, service, before, after } = change;
     let what = match kind {
@@ -355,14 +299,13 @@ pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
         let by = by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();
         add(FileState::Created, format!("host {} is released{by}", name(host)));
     }
-    for host in &shared.no_longer_released {
-        add(FileState::Deleted, format!("host {} is no longer released", name(host)));
-    }
-    for host in &shared.unlabelled {
-        add(FileState::Created, format!("host {} loses the labels of its manifest", name(host)));
-    }
-    for host in &shared.no_longer_unlabelled {
-        add(FileState::Deleted, format!("host {} keeps the labels of its manifest", name(host)));
+    let hosts = [
+        (FileState::Deleted, &shared.no_longer_released, "is no longer released"),
+        (FileState::Created, &shared.unlabelled, "loses the labels of its manifest"),
+        (FileState::Deleted, &shared.no_longer_unlabelled, "keeps the labels of its manifest"),
+    ];
+    for (state, hosts, what) in hosts {
+        hosts.iter().for_each(|host| add(state, format!("host {} {what}", name(host))));
     }
     lines
 }

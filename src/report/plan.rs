@@ -1,15 +1,15 @@
 //! A review as text: the dangers, then the changes cluster by cluster.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 
 use super::phrases::{self, DiffLine};
 use super::totals;
-use super::{ADDED, ERROR, REMOVED, ReportText, STRONG, one_line, plain, styled, write_heading};
+use super::{
+    ADDED, CHANGED, ERROR, REMOVED, ReportText, STRONG, one_line, plain, styled, write_heading,
+};
 use crate::ask::difference::Difference;
 use crate::base::text::abbreviated;
 use crate::review::effects::{ClusterReview, Danger, FileState, Review};
-
-const CHANGED: Style = AnsiColor::Yellow.on_default();
 
 /// Line width in characters. Longer lists of names are wrapped.
 const WIDTH: usize = 100;
@@ -34,21 +34,19 @@ pub fn plan(difference: &Difference) -> ReportText {
 fn write_changes(out: &mut ReportText, review: &Review) {
     for cluster in &review.clusters {
         let sign = phrases::sign(cluster.state);
-        let style = style_of(sign);
-        let gone_or_new = if cluster.state == FileState::Changed {
-            String::new()
-        } else {
-            cluster.state.to_string()
+        let gone_or_new = match cluster.state {
+            FileState::Changed => String::new(),
+            state => format!(" {state}"),
         };
-        let kind = phrases::kind(cluster.kind);
-        let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
-        write!(out, "{} {}", styled(style, sign), head.trim_end());
-        if let Some(upgrade) = phrases::upgrade(cluster, &plain) {
-            writeln!(out, ": {upgrade}");
-            continue;
+        let (name, kind) = (styled(STRONG, &cluster.cluster), phrases::kind(cluster.kind));
+        write!(out, "{} {name}{kind}{gone_or_new}", styled(style_of(sign), sign));
+        let lines = phrases::lines(cluster, &plain);
+        if phrases::is_configuration_only(cluster, &lines) {
+            lines.iter().for_each(|line| writeln!(out, ": {}", line.text));
+        } else {
+            writeln!(out);
+            write_lines(out, &lines);
         }
-        writeln!(out);
-        write_lines(out, &phrases::lines(cluster, &plain));
     }
     let shared = phrases::shared(&review.shared, &plain);
     if !shared.is_empty() {

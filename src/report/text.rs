@@ -6,19 +6,17 @@
 
 use std::fmt::{self, Display, Write};
 
-use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
+use anstyle::{Reset, Style};
 use unicode_width::UnicodeWidthChar;
 
+use super::STYLES;
 use crate::base::text::credentials::{masked, masked_line};
 use crate::base::text::visible::{is_hidden, push_without_commands};
 
 /// Noncharacters, which Unicode reserves for internal use, mark styles until the text is printed.
-/// So an escape sequence of an input is never a style. A style is the colour's number (the first of
-/// these stands for none) and one mark for bold.
-const STYLES: char = '\u{fdd0}';
-const COLOURS: u32 = 16;
-const BOLD: char = '\u{fde1}';
-const RESET: char = '\u{fde2}';
+/// So an escape sequence of an input is never a style. The first marks are those of [`STYLES`].
+const FIRST: char = '\u{fdd0}';
+const RESET: char = '\u{fdef}';
 
 /// Sanitized text for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, derive_more::Display)]
@@ -105,16 +103,12 @@ impl ReportText {
     /// Returns the text with ANSI escape sequences for its styles.
     pub fn styled(&self) -> String {
         self.with(|mark, out| {
-            let style = match mark {
-                RESET => {
-                    out.push_str("\u{1b}[0m");
-                    return;
-                }
-                BOLD => Style::new().effects(Effects::BOLD),
-                colour => Style::new().fg_color(Some(colour_of(colour))),
-            };
+            let style = STYLES.get((u32::from(mark) - u32::from(FIRST)) as usize);
             // Writing to a String cannot fail.
-            let _ = write!(out, "{style}");
+            let _ = match style {
+                Some(style) => write!(out, "{style}"),
+                None => write!(out, "{}", Reset),
+            };
         })
     }
 
@@ -177,19 +171,13 @@ impl Extend<ReportText> for ReportText {
     }
 }
 
-/// Marks a text with a style, to be rendered by [`ReportText`].
+/// Marks a text with one of the [`STYLES`], to be rendered by [`ReportText`].
 pub(super) fn in_style(style: Style, text: impl Display) -> String {
-    let mut out = String::new();
-    if let Some(number) = style.get_fg_color().and_then(number_of) {
-        out.extend(char::from_u32(u32::from(STYLES) + number));
+    let number = (0..).zip(STYLES).find(|(_, known)| *known == style).map(|(number, _)| number);
+    match number.and_then(|number: u32| char::from_u32(u32::from(FIRST) + number)) {
+        Some(mark) => format!("{mark}{text}{RESET}"),
+        None => text.to_string(),
     }
-    if style.get_effects().contains(Effects::BOLD) {
-        out.push(BOLD);
-    }
-    let end = if out.is_empty() { "" } else { "\u{fde2}" };
-    // Writing to a String cannot fail.
-    let _ = write!(out, "{text}{end}");
-    out
 }
 
 /// Returns the width of a text on a terminal.
@@ -215,26 +203,13 @@ fn continuation_column(line: &str, width: usize) -> usize {
 }
 
 fn is_style(c: char) -> bool {
-    matches!(c, STYLES..=RESET)
-}
-
-fn number_of(colour: Color) -> Option<u32> {
-    match colour {
-        Color::Ansi(colour) => Some(u32::from(Ansi256Color::from_ansi(colour).index())),
-        Color::Ansi256(_) | Color::Rgb(_) => None,
-    }
-}
-
-fn colour_of(mark: char) -> Color {
-    let number = u8::try_from((u32::from(mark) - u32::from(STYLES)) % COLOURS).unwrap_or_default();
-    Ansi256Color::from(number).into_ansi().map_or(Color::Ansi(AnsiColor::White), Color::Ansi)
+    matches!(c, FIRST..=RESET)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RED: Style = AnsiColor::Red.on_default().bold();
+    use crate::report::{ERROR, FAINT};
 
     #[test]
     fn a_call_writes_one_line() {
@@ -273,17 +248,17 @@ mod tests {
     #[test]
     fn styles_are_seen_only_where_they_are_asked_for() {
         let mut text = ReportText::default();
-        writeln!(text, "{} b", in_style(RED, "a"));
-        writeln!(text, "{}", in_style(AnsiColor::BrightBlue.on_default(), "c"));
+        writeln!(text, "{} b", in_style(ERROR, "a"));
+        writeln!(text, "{}", in_style(FAINT, "c"));
 
         assert_eq!(text.to_string(), "a b\nc\n");
-        assert_eq!(text.styled(), "\u{1b}[31m\u{1b}[1ma\u{1b}[0m b\n\u{1b}[94mc\u{1b}[0m\n");
+        assert_eq!(text.styled(), "\u{1b}[1m\u{1b}[31ma\u{1b}[0m b\n\u{1b}[36mc\u{1b}[0m\n");
     }
 
     #[test]
     fn a_style_of_an_input_ends_with_its_line() {
         let mut text = ReportText::default();
-        writeln!(text, "a\u{fde1}b");
+        writeln!(text, "a\u{fdd2}b");
 
         assert_eq!(text.to_string(), "ab\n");
         assert_eq!(text.styled(), "a\u{1b}[1mb\u{1b}[0m\n");
@@ -299,7 +274,7 @@ mod tests {
             "\\u{3a}:error::x\n  \\u{3a}:warning::y\n#\\u{23}[group]z\nsee https://…@c/d?…\n"
         );
         let mut text = ReportText::default();
-        writeln!(text, "{}", in_style(RED, "::error::"));
+        writeln!(text, "{}", in_style(ERROR, "::error::"));
         assert_eq!(text.to_string(), "\\u{3a}:error::\n");
     }
 }

@@ -169,6 +169,19 @@ pub struct AnotherRole {
 }
 
 impl AnotherRole {
+    /// Returns the part of its cluster before and after.
+    pub(crate) fn parts(&self) -> [Part; 2] {
+        let part = |role: Role, node: &Option<NodeName>, node_set: &Option<NodeName>| Part {
+            role,
+            node: node.clone(),
+            node_set: node_set.clone(),
+        };
+        [
+            part(self.before, &self.node_before, &self.node_set_before),
+            part(self.after, &self.node_after, &self.node_set_after),
+        ]
+    }
+
     /// True if only the machine name changes.
     pub(crate) fn is_renamed(&self) -> bool {
         self.before == self.after && self.node_before.is_some() && self.node_after.is_some()
