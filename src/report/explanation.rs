@@ -1,8 +1,7 @@
 //! Explanations of assignments.
 
 use super::{ERROR, ReportText, STRONG, one_line, styled, width, write_unserved_machines};
-use crate::base::api::names::Role;
-use crate::base::grouping::grouped_in_order;
+use crate::base::grouping::{grouped, grouped_in_order};
 use crate::base::text::counted;
 use crate::plan::explain::{
     AssignedHost, ClusterExplanation, HostExplanation, NodeSetExplanation, NodeSetRefusal,
@@ -13,26 +12,20 @@ use crate::plan::{AssignmentMethod, Shortage};
 /// Explains the hosts of a cluster.
 pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
     let mut out = ReportText::default();
-    let ClusterExplanation {
-        cluster,
-        kind,
-        provisioning,
-        place,
-        priority,
-        left_as_it_is,
-        node_sets,
-        gives_back,
-    } = explanation;
-    let priority = if *priority == 0 { String::new() } else { format!(", priority {priority}") };
-    let left = if *left_as_it_is { ": has errors and is left unchanged" } else { "" };
-    writeln!(out, "{}{priority}{left}", styled(STRONG, format_args!("cluster {cluster}")));
-    if kind.descriptor().is_named_in_lists {
-        let name =
-            provisioning.as_ref().map_or(String::new(), |name| format!(" {}", one_line(name)));
-        writeln!(out, "  {kind}{name} in {}", one_line(place));
+    let priority = match explanation.priority {
+        0 => String::new(),
+        priority => format!(", priority {priority}"),
+    };
+    let left = if explanation.left_as_it_is { ": has errors and is left unchanged" } else { "" };
+    let head = styled(STRONG, format_args!("cluster {}", explanation.cluster));
+    writeln!(out, "{head}{priority}{left}");
+    if explanation.kind.descriptor().is_named_in_lists {
+        let name = explanation.provisioning.iter().map(|name| format!(" {}", one_line(name)));
+        let name: String = name.collect();
+        writeln!(out, "  {}{name} in {}", explanation.kind, one_line(&explanation.place));
     }
     let (machines, node_sets): (Vec<_>, Vec<_>) =
-        node_sets.iter().partition(|set| set.part.node.is_some());
+        explanation.node_sets.iter().partition(|set| set.part.node.is_some());
     for NodeSetExplanation { part, wanted, hosts, shortage, .. } in node_sets {
         let style = if hosts.len() < *wanted { ERROR } else { STRONG };
         writeln!(
@@ -53,7 +46,7 @@ pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
         }
     }
     write_machines(&mut out, &machines);
-    for host in gives_back {
+    for host in &explanation.gives_back {
         writeln!(out, "  releases {host}");
     }
     out
@@ -68,12 +61,7 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
     let widths: Vec<usize> =
         (0..6).map(|column| width(all.iter().map(|row| &row[column]))).collect();
-    for role in Role::ALL {
-        let role_machines: Vec<&&NodeSetExplanation> =
-            machines.iter().filter(|machine| machine.part.role == role).collect();
-        if role_machines.is_empty() {
-            continue;
-        }
+    for (role, role_machines) in grouped(machines.iter().map(|it| (it.part.role, *it))) {
         let wanted: usize = role_machines.iter().map(|machine| machine.wanted).sum();
         let have = role_machines.iter().filter(|machine| !machine.hosts.is_empty()).count();
         let style = if have < wanted { ERROR } else { STRONG };
