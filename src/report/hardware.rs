@@ -41,24 +41,13 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
     for Nic { name, mac, ip, model, vendor, speed_gbps, pxe } in nics {
         let speed = speed_gbps.filter(|speed| *speed > 0).map(|speed| format!("{speed} Gbit/s"));
         let boots = pxe.then(|| "PXE".to_owned());
-        add(
-            "NIC",
-            vec![
-                name.clone(),
-                mac.clone(),
-                ip.clone(),
-                vendor.clone(),
-                model.clone(),
-                speed,
-                boots,
-            ],
-        );
+        let known = [name, mac, ip, vendor, model].into_iter().cloned();
+        add("NIC", known.chain([speed, boots]).collect());
     }
     for Storage { name, kind, rotational: _, size_bytes, model, vendor } in storage {
-        add(
-            "disk",
-            vec![name.clone(), size_bytes.map(size), kind.clone(), vendor.clone(), model.clone()],
-        );
+        let size = [name.clone(), size_bytes.map(size)];
+        let made = [kind, vendor, model].into_iter().cloned();
+        add("disk", size.into_iter().chain(made).collect());
     }
     let made =
         [&system_vendor.manufacturer, &system_vendor.product_name, &system_vendor.serial_number];
