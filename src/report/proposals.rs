@@ -1,8 +1,6 @@
 //! Result and next steps of `sipgen init`.
 
-use anstyle::{AnsiColor, Style};
-
-use super::{FAINT, ReportText, WARNING, one_line, styled, width, write_heading};
+use super::{ADDED, FAINT, ReportText, WARNING, one_line, styled, width, write_heading};
 use crate::base::api::names::ClusterKey;
 use crate::base::text::{abbreviated, counted};
 use crate::generate::{GeneratedSite, OPT_IN};
@@ -12,7 +10,6 @@ use crate::setup::init::{FileAction, Proposal};
 /// CI variable that only the repo's owners can set.
 const INSTALLED_FROM: &str = "SIPGEN_WHEEL";
 const CLUSTERS_SHOWN: usize = 3;
-const DONE: Style = AnsiColor::Green.on_default();
 
 /// Inputs that a repo already has.
 #[derive(Debug, Clone, Default)]
@@ -53,22 +50,19 @@ pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> Repo
     let written = inputs.is_some();
     let width = width(proposals.iter().map(|proposal| &proposal.path));
     for Proposal { path, note, action } in proposals {
-        let (style, verb) = match action {
-            FileAction::Create(_) if written => (DONE, "created"),
-            FileAction::Create(_) => (DONE, "to create"),
-            FileAction::Add { .. } => (WARNING, "unchanged"),
-            FileAction::Keep => (FAINT, "up to date"),
-            FileAction::Blocked(_) => (WARNING, "skipped"),
+        let (style, verb, note) = match action {
+            FileAction::Create(_) if written => (ADDED, "created", note.clone()),
+            FileAction::Create(_) => (ADDED, "to create", note.clone()),
+            FileAction::Add { .. } => {
+                (WARNING, "unchanged", "exists, but lacks the lines below".to_owned())
+            }
+            FileAction::Keep => (FAINT, "up to date", "complete".to_owned()),
+            FileAction::Blocked(what) => {
+                let note = format!("`{what}` is not a regular text file or a directory");
+                (WARNING, "skipped", note)
+            }
         };
         let verb = styled(style, format_args!("{verb:<13}"));
-        let note = match action {
-            FileAction::Add { .. } => "exists, but lacks the lines below".to_owned(),
-            FileAction::Keep => "complete".to_owned(),
-            FileAction::Blocked(what) => {
-                format!("`{what}` is not a regular text file or a directory")
-            }
-            FileAction::Create(_) => note.clone(),
-        };
         writeln!(out, "{verb}  {:<width$}  {}", path.as_str(), one_line(&note));
     }
     for Proposal { path, action, .. } in proposals {
@@ -98,47 +92,42 @@ fn write_next_steps(out: &mut ReportText, proposals: &[Proposal], inputs: Existi
         FileAction::Create(text) => text.contains(INSTALLED_FROM),
         _ => false,
     });
-    let mut steps = Vec::new();
-    if proposals.iter().any(|proposal| matches!(proposal.action, FileAction::Add { .. })) {
-        steps.push("Add the lines above.".to_owned());
-    }
-    steps.extend(jobs.map(|jobs| {
-        format!(
-            "Set {INSTALLED_FROM} in {} to the URL or path of sipgen's wheel, which CI installs.",
-            jobs.path
-        )
-    }));
-    if proposals.iter().any(|proposal| matches!(proposal.action, FileAction::Create(_))) {
-        steps.push("Run `pre-commit install` to enable the hook.".to_owned());
-    }
-    if hosts == 0 {
-        steps.push(
-            "Add hosts: `sipgen snapshot` writes those of a cluster into the repo. Manifests of BareMetalHosts are \
-             found anywhere in it."
+    let any = |is: fn(&FileAction) -> bool| proposals.iter().any(|it| is(&it.action));
+    let steps = [
+        any(|it| matches!(it, FileAction::Add { .. })).then(|| "Add the lines above.".to_owned()),
+        jobs.map(|jobs| {
+            format!(
+                "Set {INSTALLED_FROM} in {} to the URL or path of sipgen's wheel, which CI installs.",
+                jobs.path
+            )
+        }),
+        any(|it| matches!(it, FileAction::Create(_)))
+            .then(|| "Run `pre-commit install` to enable the hook.".to_owned()),
+        (hosts == 0).then(|| {
+            "Add hosts: `sipgen snapshot` writes those of a cluster into the repo. Manifests of \
+             BareMetalHosts are found anywhere in it."
+                .to_owned()
+        }),
+        (!not_opted_in.is_empty()).then(|| {
+            let clusters = abbreviated(&not_opted_in, CLUSTERS_SHOWN);
+            format!("To assign hosts to {clusters}: {OPT_IN}.")
+        }),
+        (not_opted_in.is_empty() && requests == 0).then(|| {
+            "Write a request: `sipgen example sipcluster > edge.yaml` fits the repo's hosts; \
+             `cluster-api` and `provisioning` are the other kinds."
+                .to_owned()
+        }),
+        (errors > 0)
+            .then(|| format!("Run `sipgen validate`, and fix {}.", counted(errors, "error"))),
+        Some("Run `sipgen generate`, and review its messages and files.".to_owned()),
+        Some(
+            "Run `git add`, and commit everything. Point the agent at `agents` in the output \
+             directory, which sipgen writes if `gitops` is set, and at nothing else there."
                 .to_owned(),
-        );
-    }
-    if !not_opted_in.is_empty() {
-        let clusters = abbreviated(&not_opted_in, CLUSTERS_SHOWN);
-        steps.push(format!("To assign hosts to {clusters}: {OPT_IN}."));
-    } else if requests == 0 {
-        steps.push(
-            "Write a request: `sipgen example sipcluster > edge.yaml` fits the repo's hosts; `cluster-api` and \
-             `provisioning` are the other kinds."
-                .to_owned(),
-        );
-    }
-    if errors > 0 {
-        steps.push(format!("Run `sipgen validate`, and fix {}.", counted(errors, "error")));
-    }
-    steps.push("Run `sipgen generate`, and review its messages and files.".to_owned());
-    steps.push(
-        "Run `git add`, and commit everything. Point the agent at `agents` in the output directory, which sipgen writes \
-             if `gitops` is set, and at nothing else there."
-            .to_owned(),
-    );
+        ),
+    ];
     write_heading(out, "Next:");
-    for (index, step) in steps.iter().enumerate() {
-        writeln!(out, "  {}. {step}", index + 1);
+    for (number, step) in (1..).zip(steps.iter().flatten()) {
+        writeln!(out, "  {number}. {step}");
     }
 }
