@@ -117,14 +117,8 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
             excerpt::write(out, &excerpt, gutter, mark, style);
         }
     }
-    if finding.places.len() > PLACES_SHOWN {
-        writeln!(
-            out,
-            "{:gutter$}{} and {} more places",
-            "",
-            styled(FAINT, "-->"),
-            finding.places.len() - PLACES_SHOWN
-        );
+    if let Some(more @ 1..) = finding.places.len().checked_sub(PLACES_SHOWN) {
+        writeln!(out, "{:gutter$}{} and {more} more places", "", styled(FAINT, "-->"));
     }
     for (index, line) in finding.help.iter().flat_map(|help| help.lines()).enumerate() {
         let word = if index == 0 { "help:" } else { "     " };

@@ -1,5 +1,7 @@
 //! Unified diffs of changed files.
 
+use std::mem;
+
 use anstyle::Style;
 use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
@@ -79,11 +81,8 @@ fn write_diff<'a>(
     let (old, new) = (lines(before), lines(after));
     // A file written by a user may hold a Secret next to the change.
     let own = before.filter(|text| !layout::is_ours(text.as_bytes()));
-    let ends = old.iter().scan(0, |end, line| {
-        *end += line.len();
-        Some(*end)
-    });
-    let starts: Vec<usize> = ends.zip(&old).map(|(end, line)| end - line.len()).collect();
+    let starts = old.iter().scan(0, |end, line| Some(mem::replace(end, *end + line.len())));
+    let starts: Vec<usize> = starts.collect();
     let is_secret = |at: Option<usize>| {
         let start = at.and_then(|at| starts.get(at).copied());
         own.zip(start.zip(at))
