@@ -147,11 +147,28 @@ impl Fit {
         if free.is_empty() {
             return placeholders;
         }
-        let control_plane = label_with(&free, &CONTROL_PLANE);
-        let topology_key = topology_key(&matching(&free, control_plane.as_ref()));
-        let [mut control_plane, mut workers] = node_sets(&free, topology_key.as_deref());
+        let [control_plane_label, worker_label] =
+            [&CONTROL_PLANE[..], &WORKER].map(|words| label_with(&free, words));
+        let for_control_plane = matching(&free, control_plane_label.as_ref());
+        let for_workers = matching(&free, worker_label.as_ref());
+        let topology_key = topology_key(&for_control_plane);
+        let domain = |host: &&Host| match &topology_key {
+            Some(key) => host.labels.get(key).cloned(),
+            None => Some(host.key.to_string()),
+        };
+        let domains: BTreeSet<String> = for_control_plane.iter().filter_map(domain).collect();
+        let count = if domains.len() < QUORUM { 1 } else { QUORUM };
+        let is_shared = |host: &&&Host| for_control_plane.iter().any(|other| other.key == host.key);
+        let lost = for_workers.iter().filter(is_shared).count().min(count);
+        let worker_count = WORKERS.min(for_workers.len() - lost);
         let range = site.settings.services.node_port_range;
-        [control_plane.ports, workers.ports] = free_ports(range, used_ports(site));
+        let [api_port, worker_ports] = free_ports(range, used_ports(site));
+        let node_set = |label, count, hosts: &[&Host], ports| {
+            let interface = interface(hosts);
+            FittingNodeSet { label, count, interface, ports }
+        };
+        let control_plane = node_set(control_plane_label, count, &for_control_plane, api_port);
+        let workers = node_set(worker_label, worker_count, &for_workers, worker_ports);
         let is_beside = |host: &&&Host| host.key.namespace.as_str() == placeholders.namespace;
         let free = all_free.iter().filter(is_beside).count();
         Self { found: true, free, topology_key, control_plane, workers, ..placeholders }
@@ -234,39 +251,15 @@ fn largest_namespace(hosts: Vec<&Host>) -> Vec<&Host> {
 fn topology_key(hosts: &[&Host]) -> Option<String> {
     let labels = hosts.iter().flat_map(|host| &host.labels);
     let labels = labels.filter(|(key, value)| is_label(key, value) && !value.is_empty());
-    let uses = occurrences(labels.map(|(key, _)| key.as_str()));
-    DOMAINS.into_iter().find_map(|word| {
-        let named = uses.iter().rev().filter(|(key, _)| key.contains(word));
-        let (key, _) = named.max_by_key(|(_, uses)| **uses)?;
-        Some((*key).to_owned())
-    })
+    let keys: Vec<&String> = labels.map(|(key, _)| key).collect();
+    let named = |word| keys.iter().copied().filter(move |key| key.contains(word));
+    DOMAINS.into_iter().find_map(|word| most_frequent(named(word))).cloned()
 }
 
-/// Returns the node sets of control plane and workers, which the hosts suffice for.
-fn node_sets(hosts: &[&Host], topology_key: Option<&str>) -> [FittingNodeSet; 2] {
-    let [for_control_plane, for_workers] =
-        [&CONTROL_PLANE[..], &WORKER].map(|words| label_with(hosts, words));
-    let control_plane = matching(hosts, for_control_plane.as_ref());
-    let domains = match topology_key {
-        Some(key) => {
-            let values = control_plane.iter().filter_map(|host| host.labels.get(key));
-            values.collect::<BTreeSet<_>>().len()
-        }
-        None => control_plane.len(),
-    };
-    let count = if domains < QUORUM { 1 } else { QUORUM };
-    let workers = matching(hosts, for_workers.as_ref());
-    let is_shared = |host: &&Host| control_plane.iter().any(|other| other.key == host.key);
-    let lost = workers.iter().filter(|host| is_shared(host)).count();
-    let left = workers.len() - lost.min(count);
-    let node_set = |label, count, hosts: &[&Host]| {
-        let interface = interface(hosts);
-        FittingNodeSet { label, count, interface, ports: None }
-    };
-    [
-        node_set(for_control_plane, count, &control_plane),
-        node_set(for_workers, left.min(WORKERS), &workers),
-    ]
+/// Returns the most frequent item; the first of several.
+fn most_frequent<T: Ord>(items: impl Iterator<Item = T>) -> Option<T> {
+    let most = occurrences(items).into_iter().rev().max_by_key(|(_, uses)| *uses);
+    most.map(|(item, _)| item)
 }
 
 /// Returns the hosts with a label.
@@ -282,9 +275,7 @@ fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
     let labels = labels.filter(|(key, value)| {
         is_label(key, value) && words.iter().any(|word| value.contains(word))
     });
-    let uses = occurrences(labels.map(|(key, value)| SelectorLabel::new(key, value)));
-    let most = uses.into_iter().rev().max_by_key(|(_, uses)| *uses);
-    most.map(|(label, _)| label)
+    most_frequent(labels.map(|(key, value)| SelectorLabel::new(key, value)))
 }
 
 /// Returns the first network in which each host has an address.
