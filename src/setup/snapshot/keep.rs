@@ -6,7 +6,7 @@
 
 mod inspection;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -190,46 +190,35 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
 /// Managers that only update parts of the spec, such as Cluster API and Metal3, never remove fields
 /// by applying, and they come and go.
 fn managers(entries: &[Value], assignment: &AssignmentSettings) -> Vec<Value> {
-    let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    let applied_by_kubectl = format!("f:{LAST_APPLIED}");
+    let applied_by_kubectl = ["f:metadata", "f:annotations", &applied_by_kubectl];
+    let mut owned: BTreeMap<(&str, &str), Value> = BTreeMap::new();
     for entry in entries {
-        let text =
-            |field: &str| entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let (Some(manager), Some(operation), None) =
-            (text("manager"), text("operation"), text("subresource"))
-        else {
+        let [manager, operation, subresource] =
+            ["/manager", "/operation", "/subresource"].map(|field| text_at(entry, field));
+        let (Some(manager), Some(operation), None) = (manager, operation, subresource) else {
             continue;
         };
         let owns = |route: &[&str]| {
-            let all = entry.get("fieldsV1");
-            route.iter().try_fold(all?, |fields, name| fields.get(format!("f:{name}"))).map(|_| ())
+            route.iter().try_fold(entry.get("fieldsV1")?, |fields, key| fields.get(key))
         };
-        let mut fields = BTreeSet::new();
-        fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
+        let mut routes: Vec<Vec<&str>> = Vec::new();
+        routes.extend(owns(&applied_by_kubectl).map(|_| applied_by_kubectl.to_vec()));
         // Agents may update instead of applying, but still own the spec.
         let is_agent = GitopsAgent::ALL.iter().any(|agent| agent.manager() == manager);
-        let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
-        fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
-        let labels = entry.pointer("/fieldsV1/f:metadata/f:labels");
-        let labels = labels.and_then(Value::as_object).into_iter().flatten();
-        let keys = labels.filter_map(|(field, _)| field.strip_prefix("f:"));
-        fields.extend(keys.filter(|key| assignment.has_key(key)));
-        if !fields.is_empty() {
-            owned.entry((manager, operation)).or_default().extend(fields);
+        let is_applier = operation == "Apply" || !routes.is_empty() || is_agent;
+        routes.extend(owns(&["f:spec"]).filter(|_| is_applier).map(|_| vec!["f:spec"]));
+        let labels = owns(&["f:metadata", "f:labels"]).and_then(Value::as_object);
+        let labels = labels.into_iter().flatten().map(|(field, _)| field.as_str());
+        let assigns =
+            |field: &&str| field.strip_prefix("f:").is_some_and(|key| assignment.has_key(key));
+        routes.extend(labels.filter(assigns).map(|field| vec!["f:metadata", "f:labels", field]));
+        for route in routes {
+            let fields = owned.entry((manager, operation)).or_insert_with(|| json!({}));
+            *route.into_iter().fold(fields, |place, key| &mut place[key]) = json!({});
         }
     }
-    let entry = |((manager, operation), fields): ((&str, &str), BTreeSet<&str>)| {
-        let mut kept = json!({});
-        for field in fields {
-            match field {
-                "spec" => kept["f:spec"] = json!({}),
-                LAST_APPLIED => {
-                    kept["f:metadata"]["f:annotations"][format!("f:{field}")] = json!({})
-                }
-                _ => kept["f:metadata"]["f:labels"][format!("f:{field}")] = json!({}),
-            }
-        }
-        json!({"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": kept})
-    };
+    let entry = |((manager, operation), fields)| json!({"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields});
     owned.into_iter().map(entry).collect()
 }
 

@@ -138,59 +138,35 @@ impl ApiServer {
             [] => vec![None],
             namespaces => namespaces.iter().map(Some).collect(),
         };
-        let mut read = 0;
-        for place in &places {
+        let machine_kinds = (machines::LIVE, "which node set uses a host");
+        let firmware_kinds = (firmware::LIVE, "which firmware settings hosts have");
+        let optional = [Some(machine_kinds), scope.firmware.then_some(firmware_kinds)];
+        let mut has_hardware = true;
+        for place in places {
             let kind = (host::API_VERSION, "baremetalhosts", "BareMetalHosts");
-            let hosts = self.list(
-                kind,
-                *place,
-                scope.selector.as_deref(),
-                |live| keep::host(live, &scope.assignment),
-                |done, all| progress("hosts", read + done, all.map(|all| read + all)),
-            );
-            let hosts = hosts
-                .await?
-                .ok_or_else(|| ClientError::Unknown { what: list_of(kind.2, *place) })?;
-            read += hosts.len() as u64;
+            let keep = |live: &Value| keep::host(live, &scope.assignment);
+            let show = |done, all| progress("hosts", done, all);
+            let hosts = self.list(kind, place, scope.selector.as_deref(), keep, show).await?;
+            let hosts =
+                hosts.ok_or_else(|| ClientError::Unknown { what: list_of(kind.2, place) })?;
             secrets.extend(hosts.iter().flat_map(|(key, host)| network_data_secrets(key, host)));
             if let (Some(namespace), true) = (place, hosts.is_empty()) {
                 notes.push(format!("no BareMetalHost found in namespace `{namespace}`"));
             }
             snapshot.hosts.extend(hosts);
-        }
-        read = 0;
-        let mut is_known = true;
-        for place in &places {
-            let kind = (host::API_VERSION, "hardwaredata", "HardwareData");
-            let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
-                progress("HardwareData", read + done, all.map(|all| read + all));
-            });
             // Metal3 releases before 2023 have no HardwareData, only the hardware in the hosts'
             // status.
-            let Some(hardware) = hardware.await? else {
-                is_known = false;
-                continue;
-            };
-            read += hardware.len() as u64;
-            snapshot.hardware.extend(hardware);
-        }
-        if !is_known {
-            notes.push(
-                "the cluster has no HardwareData, so hardware is read from the status of hosts"
-                    .to_owned(),
-            );
-        }
-        if scope.addresses {
-            for place in &places {
-                snapshot.objects.extend(self.objects(&ipam::LIVE, *place).await?);
+            let kind = (host::API_VERSION, "hardwaredata", "HardwareData");
+            let show = |done, all| progress("HardwareData", done, all);
+            match self.list(kind, place, None, keep::hardware_data, show).await? {
+                Some(hardware) => snapshot.hardware.extend(hardware),
+                None => has_hardware = false,
             }
-        }
-        let machine_kinds = (machines::LIVE, "which node set uses a host");
-        let firmware_kinds = (firmware::LIVE, "which firmware settings hosts have");
-        let optional = [Some(machine_kinds), scope.firmware.then_some(firmware_kinds)];
-        for place in &places {
+            if scope.addresses {
+                snapshot.objects.extend(self.objects(&ipam::LIVE, place).await?);
+            }
             for (kinds, shown) in optional.iter().flatten() {
-                match self.objects(kinds, *place).await {
+                match self.objects(kinds, place).await {
                     Ok(found) => snapshot.objects.extend(found),
                     Err(ClientError::Refused { what, reason }) => notes.push(format!(
                         "cannot {what}: {reason}; the snapshot does not show {shown}"
@@ -198,6 +174,12 @@ impl ApiServer {
                     Err(error) => return Err(error),
                 }
             }
+        }
+        if !has_hardware {
+            notes.push(
+                "the cluster has no HardwareData, so hardware is read from the status of hosts"
+                    .to_owned(),
+            );
         }
         notes.extend(self.network_data(&mut snapshot, secrets, progress).await?);
         snapshot.finish();
