@@ -85,16 +85,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let Arguments { repo: directory, base, head: revision, .. } = arguments;
     let directory = directory.as_deref();
     let site = arguments.site.as_deref();
-    let head = match revision {
-        Some(revision) => SelectedFiles::at_revision(directory, revision, site)?,
-        None if repo::is_bare(directory)? => {
-            return Err(CommandError(
-                "a bare repo has no files on disk: name a revision with --head".to_owned(),
-            ));
-        }
-        None => SelectedFiles::on_disk(directory, &arguments.input, site)?,
-    };
-    let at_base = |base: &String| SelectedFiles::at_revision(Some(head.files.root()), base, None);
+    let head =
+        SelectedFiles::open(directory, revision.as_deref(), site)?.with_inputs(&arguments.input)?;
+    let at_base = |base: &String| SelectedFiles::open(Some(head.files.root()), Some(base), None);
     let base_files = base.as_ref().map(at_base).transpose()?;
     let options = Options {
         keep_going: arguments.keep_going,

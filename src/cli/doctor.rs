@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             "`{here}` is not in a git worktree, which records the assignment of hosts: run `git init`, or name a clone"
         )));
     };
-    let chosen = SelectedFiles::on_disk(directory, &[], arguments.site.as_deref())?;
+    let chosen = SelectedFiles::open(directory, None, arguments.site.as_deref())?;
     let (lock, sites) = repo::lock_to_read(&chosen)?;
     let runs = repo::generate(&sites)?;
     drop(lock);

@@ -71,63 +71,39 @@ impl RepoArguments {
 
     /// Opens the selected files.
     pub(super) fn chosen(&self) -> Result<SelectedFiles, CommandError> {
-        let directory = self.repo.as_deref();
-        match &self.rev {
-            Some(revision) => SelectedFiles::at_revision(directory, revision, self.site.as_deref()),
-            None => SelectedFiles::on_disk(directory, &self.input, self.site.as_deref()),
-        }
+        let Self { repo, site, rev, input } = self;
+        SelectedFiles::open(repo.as_deref(), rev.as_deref(), site.as_deref())?.with_inputs(input)
     }
 }
 
 impl SelectedFiles {
-    /// Opens files on disk. Rendered streams replace the inputs, if there are any.
-    pub(super) fn on_disk(
+    /// Opens the files of a repo, on disk or of a revision.
+    ///
+    /// If `directory` is that of a site, the whole repo is opened, because a site also reads files
+    /// outside its directory.
+    pub(super) fn open(
         directory: Option<&Utf8Path>,
-        inputs: &[Utf8PathBuf],
+        revision: Option<&str>,
         site: Option<&str>,
     ) -> Result<Self, CommandError> {
-        let files = find(directory)?;
-        let Self { files, site } =
-            Self::around(files, directory, site, |top| Ok(Files::on_disk(top)))?;
-        if inputs.is_empty() {
-            return Ok(Self { files, site });
+        let files = open(directory, revision)?;
+        if let Some(directory) = directory.filter(|_| site.is_none())
+            && let Some(EnclosingRepo { top: Some(top), place, .. }) = git::around(directory)?
+            && !place.as_str().is_empty()
+        {
+            let whole = open(Some(&top), revision)?;
+            let sites = Sites::find(whole.clone())?;
+            let place = place.as_str().trim_end_matches('/').to_owned();
+            if sites.are_listed && sites.all.iter().any(|site| site.directory == place.as_str()) {
+                return Ok(Self { files: whole, site: Some(place) });
+            }
         }
-        Ok(Self { files: files.with_streams(streams("--input", inputs)?), site })
+        Ok(Self { files, site: site.map(str::to_owned) })
     }
 
-    /// Opens the files of a revision.
-    pub(super) fn at_revision(
-        directory: Option<&Utf8Path>,
-        revision: &str,
-        site: Option<&str>,
-    ) -> Result<Self, CommandError> {
-        Self::around(at_revision(directory, revision)?, directory, site, |top| {
-            Ok(Files::at_revision(top, revision)?)
-        })
-    }
-
-    /// Handles a `--repo` that is a site's directory: the whole repo is opened, because a site also
-    /// reads files outside its directory.
-    fn around(
-        files: Files,
-        directory: Option<&Utf8Path>,
-        site: Option<&str>,
-        open: impl FnOnce(&Utf8Path) -> Result<Files, CommandError>,
-    ) -> Result<Self, CommandError> {
-        let itself = |files| Self { files, site: site.map(str::to_owned) };
-        let Some(directory) = directory.filter(|_| site.is_none()) else {
-            return Ok(itself(files));
-        };
-        let around = git::around(directory)?.filter(|around| !around.place.as_str().is_empty());
-        let Some(EnclosingRepo { top: Some(top), place, .. }) = around else {
-            return Ok(itself(files));
-        };
-        let place = place.as_str().trim_end_matches('/').to_owned();
-        let whole = open(&top)?;
-        let sites = Sites::find(whole.clone())?;
-        let is_site =
-            sites.are_listed && sites.all.iter().any(|site| site.directory == place.as_str());
-        Ok(if is_site { Self { files: whole, site: Some(place) } } else { itself(files) })
+    /// Replaces the inputs by rendered streams, if there are any.
+    pub(super) fn with_inputs(self, inputs: &[Utf8PathBuf]) -> Result<Self, CommandError> {
+        Ok(Self { files: self.files.with_streams(streams("--input", inputs)?), ..self })
     }
 
     /// Switches to the staged versions of the same files.
@@ -180,47 +156,44 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
     paths.iter().map(stream).collect()
 }
 
+/// Returns the directories that runs write for a site, with the scopes of their journals.
+fn written_directories(site: &Location) -> Vec<(Utf8PathBuf, JournalScope)> {
+    // A site with unreadable settings is never written.
+    let Ok(settings) = Settings::load(&site.files) else {
+        return Vec::new();
+    };
+    vec![
+        (settings.snapshot.directory, JournalScope::Snapshot),
+        (settings.output, JournalScope::Hosts),
+    ]
+}
+
 /// Rolls back interrupted runs of all sites, also of those that were not selected.
 ///
 /// Returns whether there was one. The caller must hold the exclusive lock on the root.
 pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, CommandError> {
+    let root = sites.repo.root();
     let mut is_undone = false;
-    for site in sites.all.iter().chain(&sites.others) {
-        // A site with unreadable settings is never written.
-        let Ok(settings) = Settings::load(&site.files) else {
-            continue;
-        };
-        let root = site.files.root();
-        for (directory, scope) in [
-            (&settings.snapshot.directory, JournalScope::Snapshot),
-            (&settings.output, JournalScope::Hosts),
-        ] {
-            is_undone |= sipgen::is_interrupted(root, directory);
-            sipgen::undo_interrupted(root, directory, scope)?;
-        }
+    let all = sites.all.iter().chain(&sites.others);
+    for (directory, scope) in all.flat_map(written_directories) {
+        is_undone |= sipgen::is_interrupted(root, &directory);
+        sipgen::undo_interrupted(root, &directory, scope)?;
     }
     Ok(is_undone)
 }
 
 /// Takes the shared lock if files are read from disk, and finds the sites.
 pub(super) fn lock_to_read(chosen: &SelectedFiles) -> Result<(Option<Lock>, Sites), CommandError> {
-    let lock = chosen.files.are_on_disk().then(|| Lock::shared(chosen.files.root())).transpose()?;
+    let root = chosen.files.root();
+    let lock = chosen.files.are_on_disk().then(|| Lock::shared(root)).transpose()?;
     let sites = chosen.sites()?;
-    for site in sites.all.iter().filter(|_| lock.is_some()) {
-        let Ok(settings) = Settings::load(&site.files) else {
-            continue;
-        };
-        let directories = [&settings.output, &settings.snapshot.directory];
-        if let Some(directory) = directories
-            .into_iter()
-            .find(|directory| sipgen::is_interrupted(site.files.root(), directory))
-        {
-            return Err(CommandError(format!(
-                "`{directory}` is half written by an interrupted run: run `sipgen generate`, which rolls it back first"
-            )));
-        }
+    let mut written = sites.all.iter().filter(|_| lock.is_some()).flat_map(written_directories);
+    match written.find(|(directory, _)| sipgen::is_interrupted(root, directory)) {
+        None => Ok((lock, sites)),
+        Some((directory, _)) => Err(CommandError(format!(
+            "`{directory}` is half written by an interrupted run: run `sipgen generate`, which rolls it back first"
+        ))),
     }
-    Ok((lock, sites))
 }
 
 /// Reports that an option needs the choice of a site.
@@ -316,92 +289,60 @@ pub(super) fn print_json<T: serde::Serialize>(
     Ok(())
 }
 
-/// Opens the named directory, or the root of the git repo around the working directory.
-pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, CommandError> {
-    match directory {
-        Some(directory) => {
-            let around = git::around(existing(directory)?)?;
-            // Hooks of a bare repo run with GIT_DIR set, also for files that are elsewhere.
-            let holds = |around: &&EnclosingRepo| {
-                directory
-                    .canonicalize_utf8()
-                    .is_ok_and(|directory| directory.starts_with(&around.directory))
-            };
-            around.as_ref().filter(holds).map(worktree).transpose()?;
-            Ok(Files::on_disk(directory))
-        }
-        None => {
-            let around = git::around(Utf8Path::new("."))?.ok_or_else(|| {
-                let message =
-                    "the working directory is not in a git repo: name a directory with --repo";
-                CommandError(message.to_owned())
-            })?;
-            Ok(Files::on_disk(worktree(&around)?))
-        }
+/// Opens the named directory, or the root of the git repo around the working directory; on disk, or
+/// in a revision of a repo that may be bare.
+fn open(directory: Option<&Utf8Path>, revision: Option<&str>) -> Result<Files, CommandError> {
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        return Err(CommandError(format!("--repo `{directory}` is not a directory")));
     }
-}
-
-/// Returns the root of a repo's worktree.
-fn worktree(around: &EnclosingRepo) -> Result<&Utf8Path, CommandError> {
-    around.top.as_deref().ok_or_else(|| {
-        CommandError(format!(
+    let around = git::around(directory.unwrap_or(Utf8Path::new(".")))?;
+    let root = match (directory, &around) {
+        (Some(directory), _) => directory,
+        (None, Some(around)) => around.top.as_deref().unwrap_or(&around.directory),
+        (None, None) => {
+            return Err(CommandError(
+                "the working directory is not in a git repo: name a directory with --repo"
+                    .to_owned(),
+            ));
+        }
+    };
+    if let Some(revision) = revision {
+        return Ok(Files::at_revision(root, revision)?);
+    }
+    // Hooks of a bare repo run with GIT_DIR set, also for files that are elsewhere.
+    let holds_root = |repo: &&EnclosingRepo| {
+        root.canonicalize_utf8().is_ok_and(|root| root.starts_with(&repo.directory))
+    };
+    match around.as_ref().filter(|repo| repo.top.is_none()).filter(holds_root) {
+        None => Ok(Files::on_disk(root)),
+        Some(bare) => Err(CommandError(format!(
             "`{}` is a bare repo without files on disk: name a revision with --rev if the command has it \
              (`sipgen diff`: with --base and --head), or clone it",
-            around.directory
-        ))
-    })
-}
-
-/// Opens a revision of the repo at the named directory, or around the working directory. The repo
-/// may be bare.
-pub(super) fn at_revision(
-    directory: Option<&Utf8Path>,
-    revision: &str,
-) -> Result<Files, CommandError> {
-    let directory = directory.map(existing).transpose()?;
-    let at = directory.unwrap_or(Utf8Path::new("."));
-    let around = git::around(at)?
-        .ok_or_else(|| CommandError(format!("`{at}` is not in a git repo and has no revisions")));
-    let EnclosingRepo { top, directory: own, .. } = around?;
-    let root = directory.map(Utf8Path::to_owned).or(top).unwrap_or(own);
-    Ok(Files::at_revision(root, revision)?)
-}
-
-/// Reports whether the repo is bare and so has no files on disk.
-pub(super) fn is_bare(directory: Option<&Utf8Path>) -> Result<bool, CommandError> {
-    let around = git::around(directory.unwrap_or(Utf8Path::new(".")))?;
-    Ok(around.is_some_and(|around| around.top.is_none()))
+            bare.directory
+        ))),
+    }
 }
 
 /// Opens the git repo whose root is `directory`, or the one around the working directory.
 pub(super) fn git_root(
     directory: Option<&Utf8Path>,
 ) -> Result<(Files, EnclosingRepo), CommandError> {
-    let files = find(directory)?;
-    let around = git::around(files.root())?.ok_or_else(|| {
-        let message = format!("`{}` is not in a git repo: run `git init`", files.root());
-        CommandError(message)
-    })?;
-    if !around.place.as_str().is_empty() {
-        let top = worktree(&around)?.as_str().trim_end_matches('/');
-        return Err(CommandError(format!(
-            "`{}` is not the root of its git repo, where hooks and CI jobs are read: run with --repo {top}",
-            files.root()
-        )));
+    let files = open(directory, None)?;
+    let root = files.root();
+    match git::around(root)? {
+        None => Err(CommandError(format!("`{root}` is not in a git repo: run `git init`"))),
+        Some(EnclosingRepo { top: Some(top), place, .. }) if !place.as_str().is_empty() => {
+            Err(CommandError(format!(
+                "`{root}` is not the root of its git repo, where hooks and CI jobs are read: run with --repo {}",
+                top.as_str().trim_end_matches('/')
+            )))
+        }
+        Some(around) => Ok((files, around)),
     }
-    Ok((files, around))
 }
 
 /// Returns the directory's path in its git repo, from which forges count paths. It is empty at the
 /// root and outside git.
 pub(super) fn place_in_git(directory: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
     Ok(git::around(directory)?.map(|around| around.place).unwrap_or_default())
-}
-
-fn existing(directory: &Utf8Path) -> Result<&Utf8Path, CommandError> {
-    if directory.is_dir() {
-        Ok(directory)
-    } else {
-        Err(CommandError(format!("--repo `{directory}` is not a directory")))
-    }
 }

@@ -1,6 +1,6 @@
 //! `sipgen snapshot`: writes a cluster's hosts into the repo.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -99,8 +99,8 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
-    let sites = SelectedFiles::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?
-        .sites()?;
+    let sites =
+        SelectedFiles::open(arguments.repo.as_deref(), None, arguments.site.as_deref())?.sites()?;
     let targets = targets(arguments, &sites)?;
     if let ([target], true) = (targets.as_slice(), arguments.rbac) {
         let known = snapshot::read_back(target.files, &target.directory)?.unwrap_or_default();
@@ -311,18 +311,14 @@ fn is_current(
         say(format!("the snapshot of {} is current\n", counted(taken.hosts.len(), "host")));
         return Ok(true);
     }
-    let known = files.files_below(directory)?.into_iter();
-    let mut texts: BTreeMap<Utf8PathBuf, String> =
-        known.filter_map(|file| Some((file.clone(), files.text(&file)?))).collect();
-    for (file, change) in &changes.files {
-        match change.texts().1 {
-            Some(text) => texts.insert(file.clone(), text.to_owned()),
-            None => texts.remove(file),
-        };
-    }
-    let below = texts
-        .into_iter()
-        .filter_map(|(file, text)| Some((file.strip_prefix(directory).ok()?.to_owned(), text)));
+    let text = |file: &Utf8PathBuf| match changes.files.get(file) {
+        Some(change) => change.texts().1.map(str::to_owned),
+        None => files.text(file),
+    };
+    let mut all: BTreeSet<Utf8PathBuf> = files.files_below(directory)?.into_iter().collect();
+    all.extend(changes.files.keys().cloned());
+    let below =
+        all.iter().filter_map(|file| Some((file.strip_prefix(directory).ok()?, text(file)?)));
     let after = (*files).clone().with_directory(directory, below);
     let chosen = SelectedFiles { files: (*files).clone(), site: None };
     let (lock, progress) = (repo::lock_to_read(&chosen)?, Progress::start());

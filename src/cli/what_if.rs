@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
     let directory = arguments.repo.as_deref();
     let site = arguments.site.as_deref();
-    let (lock, sites) = repo::lock_to_read(&SelectedFiles::on_disk(directory, &[], site)?)?;
+    let (lock, sites) = repo::lock_to_read(&SelectedFiles::open(directory, None, site)?)?;
     let location = repo::only(&sites)?;
     let hypothesis = Hypothesis {
         gone: arguments.without.clone(),
