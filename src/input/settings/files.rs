@@ -29,9 +29,9 @@ pub(crate) struct SettingsFiles {
 }
 
 impl SettingsFiles {
-    /// Reads the settings files of a repo or of a site in it. Returns `None` if no file has
-    /// settings.
-    pub(super) fn read(repo: &Files) -> Result<Option<(Settings, Self)>, Finding> {
+    /// Reads the settings files of a repo or of a site in it. Without any, all settings have their
+    /// defaults.
+    pub(super) fn read(repo: &Files) -> Result<(Settings, Self), Finding> {
         let directory = repo.site_directory();
         let is_site = !directory.as_str().is_empty();
         let own = read(repo, &directory.join(FILE))?;
@@ -51,7 +51,7 @@ impl SettingsFiles {
         }
         let is_listed = shared.as_ref().is_some_and(|(settings, ..)| !settings.sites.is_empty());
         let (settings, files) = match (own, shared) {
-            (None, None) => return Ok(None),
+            (None, None) => (Settings::default(), Vec::new()),
             (Some((settings, origin, keys)), None) => (settings, vec![(origin, keys)]),
             (None, Some((settings, origin, keys))) => {
                 (Settings { sites: Vec::new(), ..settings }, vec![(origin, keys)])
@@ -67,7 +67,7 @@ impl SettingsFiles {
                 (settings, vec![(own, own_keys), (shared, shared_keys)])
             }
         };
-        Ok(Some((settings, Self { files, is_listed })))
+        Ok((settings, Self { files, is_listed }))
     }
 
     /// Returns the site's own file, or the root's if the site has none.

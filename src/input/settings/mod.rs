@@ -158,11 +158,10 @@ impl TopologySettings {
 
 /// Settings for findings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Told")]
 pub struct FindingsSettings {
     /// Warnings to suppress. Errors are always reported.
-    #[serde(default)]
     pub ignore: Vec<Ignored>,
 }
 
@@ -310,8 +309,7 @@ impl Settings {
     ///
     /// All invalid settings, or the first one that cannot be parsed.
     pub fn load(repo: &Files) -> Result<Self, Vec<Finding>> {
-        let (mut settings, files) =
-            SettingsFiles::read(repo).map_err(|finding| vec![finding])?.unwrap_or_default();
+        let (mut settings, files) = SettingsFiles::read(repo).map_err(|finding| vec![finding])?;
         let mut findings = settings.check(&files);
         let directory = repo.site_directory();
         if !directory.as_str().is_empty() {
@@ -362,7 +360,7 @@ impl Settings {
     /// Reads the settings at the repo's root without validating them, for their `sites`; the
     /// defaults if they cannot be read.
     pub(crate) fn load_root(repo: &Files) -> Self {
-        let (settings, files) = SettingsFiles::read(repo).ok().flatten().unwrap_or_default();
+        let (settings, files) = SettingsFiles::read(repo).unwrap_or_default();
         Self { files, ..settings }
     }
 

@@ -10,17 +10,15 @@ use crate::base::api::names::Namespace;
 
 /// Scope and directory of `sipgen snapshot`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SnapshotSettings {
     /// The directory of snapshot files, relative to the repo's root.
-    #[serde(default = "default_directory")]
     #[schemars(with = "String", extend("x-editor" = directory()))]
     pub directory: Utf8PathBuf,
     /// The kubeconfig context of the base cluster; by default the current one. If every site has a
     /// context, `sipgen snapshot` takes snapshots of all sites.
     pub context: Option<String>,
     /// The namespaces whose hosts are included; by default all.
-    #[serde(default)]
     pub namespaces: Vec<Namespace>,
     /// A label selector for the hosts to include, in kubectl's syntax.
     pub selector: Option<String>,
@@ -28,18 +26,13 @@ pub struct SnapshotSettings {
     /// per namespace.
     pub split_by: Option<String>,
     /// Include the addresses that Machines claimed from pools: IPAddresses and Metal3Data.
-    #[serde(default)]
     pub addresses: bool,
-}
-
-fn default_directory() -> Utf8PathBuf {
-    "snapshot".into()
 }
 
 impl Default for SnapshotSettings {
     fn default() -> Self {
         Self {
-            directory: default_directory(),
+            directory: "snapshot".into(),
             context: None,
             namespaces: Vec::new(),
             selector: None,
@@ -51,10 +44,9 @@ impl Default for SnapshotSettings {
 
 /// Rules for Secrets in the inputs.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Secrets {
     /// Severity of a Secret's value that is neither encrypted nor network data.
-    #[serde(default)]
     pub plaintext: Plaintext,
 }
 

@@ -11,7 +11,8 @@ use std::str::FromStr;
 use camino::Utf8PathBuf;
 use derive_more::Display;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::base::api::gitops::{ApplicationDestination, FluxSourceRef};
 use crate::base::api::names::{Namespace, ObjectName};
@@ -137,27 +138,12 @@ pub struct ArgocdSettings {
     }))]
     pub path: Utf8PathBuf,
     /// The base cluster.
+    #[serde(deserialize_with = "destination")]
     pub destination: Destination,
 }
 
 /// A cluster known to Argo CD, by the address of its API server or by its name.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "NameOrServer", untagged)]
-pub enum Destination {
-    /// By API server address.
-    Server {
-        /// The address.
-        server: WordSetting,
-    },
-    /// By name.
-    Name {
-        /// The name.
-        name: WordSetting,
-    },
-}
-
-/// The serialized form of a destination: exactly one field is set.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-editor" = {
     "oneOf": [
@@ -165,11 +151,22 @@ pub enum Destination {
         {"required": ["name"], "properties": {"name": {"type": "string"}}}
     ]
 }))]
-struct NameOrServer {
+pub struct Destination {
     /// The address of its API server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<WordSetting>,
     /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<WordSetting>,
+}
+
+/// Reads a destination that has one of its fields.
+fn destination<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Destination, D::Error> {
+    let destination = Destination::deserialize(deserializer)?;
+    if destination.server.is_some() == destination.name.is_some() {
+        return Err(D::Error::custom("write either `server` or `name`"));
+    }
+    Ok(destination)
 }
 
 impl FluxSettings {
@@ -195,47 +192,28 @@ impl Destination {
     /// Returns whether an Application's destination is this cluster. A missing or templated
     /// destination counts as a match.
     pub fn is(&self, other: &ApplicationDestination) -> bool {
-        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let server = |text: String| text.trim_end_matches('/').to_owned();
-        let plain = |server: Option<String>, name: Option<String>| match (server, name) {
-            (None, Some(name)) if name == IN_CLUSTER.1 => (Some(IN_CLUSTER.0.to_owned()), None),
-            other => other,
-        };
-        let (there, by_name) = plain(said(&other.server).map(server), said(&other.name));
-        let (own, own_name) = match self {
-            Self::Server { server: own } => plain(Some(server(own.0.clone())), None),
-            Self::Name { name } => plain(None, Some(name.0.clone())),
-        };
-        let is_parameter =
-            |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("{{"));
-        if (there.is_none() && by_name.is_none()) || is_parameter(&there) || is_parameter(&by_name)
-        {
-            return true;
+        fn plain<'a>(server: Option<&'a str>, name: Option<&'a str>) -> [Option<&'a str>; 2] {
+            match [server, name].map(|text| text.filter(|text| !text.is_empty())) {
+                [None, Some(name)] if name == IN_CLUSTER.1 => [Some(IN_CLUSTER.0), None],
+                [server, name] => [server.map(|server| server.trim_end_matches('/')), name],
+            }
         }
-        there == own && by_name == own_name
-    }
-}
-
-impl TryFrom<NameOrServer> for Destination {
-    type Error = &'static str;
-
-    fn try_from(destination: NameOrServer) -> Result<Self, Self::Error> {
-        match (destination.server, destination.name) {
-            (Some(server), None) => Ok(Self::Server { server }),
-            (None, Some(name)) => Ok(Self::Name { name }),
-            _ => Err("write either `server` or `name`"),
-        }
+        let there = plain(other.server.as_deref(), other.name.as_deref());
+        let [own_server, own_name] =
+            [&self.server, &self.name].map(|text| text.as_ref().map(|text| text.0.as_str()));
+        let is_unknown =
+            there == [None; 2] || there.iter().flatten().any(|text| text.contains("{{"));
+        is_unknown || there == plain(own_server, own_name)
     }
 }
 
 /// The way in which declared hosts get their labels.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Hosts")]
 pub struct HostsSettings {
     /// An overlay that agents apply instead of the hosts' own kustomization, or a component that
     /// this kustomization includes.
-    #[serde(default)]
     pub form: HostsForm,
 }
 
@@ -295,7 +273,10 @@ impl Default for ArgocdSettings {
             repo_url: None,
             target_revision: WordSetting("HEAD".to_owned()),
             path: Utf8PathBuf::new(),
-            destination: Destination::Server { server: WordSetting(IN_CLUSTER.0.to_owned()) },
+            destination: Destination {
+                server: Some(WordSetting(IN_CLUSTER.0.to_owned())),
+                name: None,
+            },
         }
     }
 }
