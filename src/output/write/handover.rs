@@ -1,11 +1,10 @@
 //! Order of changes to files of hosts in which no host is ever in two files.
 //!
 //! kustomize would apply a host in the files of two clusters to both. So a file that loses a host
-//! is changed before the file that gains it. If files exchange hosts in a cycle, one of them is
-//! removed first and written last.
+//! is changed before the file that gains it. A file that also gains hosts of others is removed
+//! first and written last.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::mem;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -79,51 +78,21 @@ fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
     }
 }
 
-/// Sorts the files so that each follows the files that lose what it gains (Kahn's algorithm).
+/// Sorts the files so that all hosts that move are lost before any is gained.
 fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<WriteStep<'a>> {
-    let mut gained_by: HashMap<&HostKey, Vec<usize>> = HashMap::new();
-    for (index, file) in files.iter().enumerate() {
-        file.gains.iter().for_each(|host| gained_by.entry(host).or_default().push(index));
-    }
-    let takers: Vec<BTreeSet<usize>> = files
-        .iter()
-        .map(|file| {
-            file.loses.iter().filter_map(|host| gained_by.get(host)).flatten().copied().collect()
-        })
-        .collect();
-    // Number of files that must lose hosts before each file can gain them.
-    let mut waits_for = vec![0_usize; files.len()];
-    takers.iter().flatten().for_each(|taker| waits_for[*taker] += 1);
-
-    let mut steps = Vec::with_capacity(files.len());
-    let mut waiting: BTreeSet<usize> = (0..files.len()).collect();
-    let mut ready: BTreeSet<usize> =
-        waiting.iter().copied().filter(|index| waits_for[*index] == 0).collect();
-    let mut has_given = vec![false; files.len()];
-    while !waiting.is_empty() {
-        let (index, step) = if let Some(index) = ready.pop_first() {
-            waiting.remove(&index);
-            let HostFile { path, stays, .. } = files[index];
-            (index, if stays { WriteStep::Put(path) } else { WriteStep::Remove(path) })
-        } else {
-            // A cycle: one of its files is removed before the others are written.
-            let Some(index) = waiting.iter().copied().find(|index| !has_given[*index]) else {
-                break;
-            };
-            (index, WriteStep::Remove(files[index].path))
-        };
-        steps.push(step);
-        // A removed file of a cycle is written later, but loses its hosts only once.
-        if !mem::replace(&mut has_given[index], true) {
-            for taker in &takers[index] {
-                waits_for[*taker] -= 1;
-                if waits_for[*taker] == 0 {
-                    ready.insert(*taker);
-                }
-            }
-        }
-    }
-    steps
+    let gained: HashSet<&HostKey> = files.iter().flat_map(|file| &file.gains).collect();
+    let lost: HashSet<&HostKey> = files.iter().flat_map(|file| &file.loses).collect();
+    let gives = |file: &HostFile<'_>| file.loses.iter().any(|host| gained.contains(host));
+    let takes = |file: &HostFile<'_>| file.gains.iter().any(|host| lost.contains(host));
+    let step = |HostFile { path, stays, .. }: &HostFile<'a>| {
+        if *stays { WriteStep::Put(path) } else { WriteStep::Remove(path) }
+    };
+    let first = files.iter().filter(|file| gives(file)).map(|file| match takes(file) {
+        true => WriteStep::Remove(file.path),
+        false => step(file),
+    });
+    let last = files.iter().filter(|file| takes(file) || !gives(file)).map(step);
+    first.chain(last).collect()
 }
 
 #[cfg(test)]
