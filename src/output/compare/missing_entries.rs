@@ -73,28 +73,25 @@ impl ChangedOutput<'_> {
             let help = "remove this entry, in the same commit; or keep the request that the files belong to";
             return Some(("which is to be deleted, so it would no longer build", help.to_owned()));
         }
+        if !self.is_complete {
+            return None;
+        }
         let mut below = self.changes.range(path.to_owned()..);
         let creates = below.next().is_some_and(|(file, _)| file.starts_with(path));
-        let is_directory = creates || self.repo.kind(path).is_some();
-        match is_directory {
-            _ if !self.is_complete => None,
-            true if !needs_kustomization => None,
-            true => Some((
-                "which has no kustomization, so it does not build",
-                "list what is below it, or remove this entry".to_owned(),
-            )),
-            false => {
-                let help = self.overlays_instead_of(path);
-                let Site { settings, builds, clusters, .. } = self.site;
-                let mut planned = kustomizations_of_output(settings, builds, clusters.keys());
-                // An agent may apply services before a cluster has any.
-                let is_planned = planned.any(|file| file.starts_with(path));
-                (needs_kustomization || help.is_some() || !is_planned).then(|| {
-                    let help = help.unwrap_or_else(|| "correct or remove this entry".to_owned());
-                    ("which does not exist and is not generated, so it does not build", help)
-                })
-            }
+        if creates || self.repo.kind(path).is_some() {
+            let help = "list what is below it, or remove this entry".to_owned();
+            return needs_kustomization
+                .then_some(("which has no kustomization, so it does not build", help));
         }
+        let help = self.overlays_instead_of(path);
+        let Site { settings, builds, clusters, .. } = self.site;
+        let mut planned = kustomizations_of_output(settings, builds, clusters.keys());
+        // An agent may apply services before a cluster has any.
+        let is_planned = planned.any(|file| file.starts_with(path));
+        (needs_kustomization || help.is_some() || !is_planned).then(|| {
+            let help = help.unwrap_or_else(|| "correct or remove this entry".to_owned());
+            ("which does not exist and is not generated, so it does not build", help)
+        })
     }
 
     /// Returns the advice to name another overlay of hosts, if the path is that of one.
