@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::capacity::{lacking_words, write_purchase};
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled, write_heading};
 use crate::ask::drain::{Drain, DrainMove, DrainVerdict, Occupant};
-use crate::base::api::names::{ClusterKey, HostKey, Role};
 use crate::base::text::{abbreviated, counted};
 
 /// Maximum number of unused hosts that a text names.
@@ -13,34 +12,23 @@ const HOSTS_SHOWN: usize = 20;
 
 /// A plan of moves in words, for pages.
 #[derive(Debug, Serialize)]
-pub(super) struct DrainWords {
+pub(super) struct DrainWords<'d> {
     verdict: String,
-    steps: Vec<Vec<PageMove>>,
+    steps: Vec<Vec<MoveWords<'d>>>,
 }
 
 #[derive(Debug, Serialize)]
-struct PageMove {
-    cluster: ClusterKey,
-    role: Role,
-    from: HostKey,
-    to: HostKey,
+struct MoveWords<'d> {
+    #[serde(flatten)]
+    made: &'d DrainMove,
     details: Vec<String>,
 }
 
-impl DrainWords {
-    pub(super) fn new(drain: &Drain) -> Self {
-        let words = |made: &DrainMove| PageMove {
-            cluster: made.from.cluster.clone(),
-            role: made.from.part.role,
-            from: made.from.host.clone(),
-            to: made.to.clone(),
-            details: details(made),
-        };
-        let steps = drain.steps.iter();
-        Self {
-            verdict: verdict(drain),
-            steps: steps.map(|step| step.moves.iter().map(words).collect()).collect(),
-        }
+impl<'d> DrainWords<'d> {
+    pub(super) fn new(drain: &'d Drain) -> Self {
+        let words = |made: &'d DrainMove| MoveWords { made, details: details(made) };
+        let steps = drain.steps.iter().map(|step| step.moves.iter().map(words).collect());
+        Self { verdict: verdict(drain), steps: steps.collect() }
     }
 }
 

@@ -12,10 +12,11 @@ use sha2::{Digest, Sha256};
 use super::capacity::CapacityWords;
 use super::document::{ReportDocument, json_inside};
 use super::drain::DrainWords;
+use super::problem::Problem;
 use crate::ask::capacity::Capacity;
 use crate::ask::drain::Drain;
 use crate::ask::overview::Overview;
-use crate::base::finding::{Finding, Severity};
+use crate::base::finding::Finding;
 use crate::base::text::expanded;
 use crate::input::git::RepoVersion;
 use crate::input::load::{Files, Texts};
@@ -62,23 +63,14 @@ struct PageData<'a> {
     #[serde(rename = "picture")]
     overview: &'a Overview,
     capacity: CapacityWords,
-    drain: Option<DrainWords>,
+    drain: Option<DrainWords<'a>>,
     snapshot: Option<&'a SnapshotChange>,
     version: Option<&'a RepoVersion>,
-    findings: Vec<PageFinding<'a>>,
+    findings: Vec<Problem>,
     /// Number of errors, including those of omitted findings.
     errors: usize,
     /// Number of omitted findings.
     more_findings: usize,
-}
-
-#[derive(Serialize)]
-struct PageFinding<'a> {
-    error: bool,
-    code: &'static str,
-    message: &'a str,
-    help: Option<&'a str>,
-    places: Vec<String>,
 }
 
 /// Renders a site and findings as a page. The same input gives the same bytes.
@@ -95,20 +87,9 @@ pub fn page(
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| finding.severity);
     let mut texts = Texts::new(files);
-    let shown = by_severity.iter().take(FINDINGS_SHOWN).map(|finding| {
-        let place = |(place, what): &(_, Option<String>)| {
-            let position = texts.position(place).to_string();
-            what.as_ref().map_or(position.clone(), |what| format!("{position} ({what})"))
-        };
-        PageFinding {
-            code: finding.code.id(),
-            error: finding.severity == Severity::Error,
-            message: &finding.message,
-            help: finding.help.as_deref(),
-            places: finding.places.iter().take(PLACES_SHOWN).map(place).collect(),
-        }
-    });
-    let page_findings: Vec<PageFinding<'_>> = shown.collect();
+    let shown = by_severity.iter().take(FINDINGS_SHOWN);
+    let problem = |finding: &&Finding| Problem::new(finding, &mut texts, PLACES_SHOWN);
+    let page_findings: Vec<Problem> = shown.map(problem).collect();
     let more_findings = findings.len() - page_findings.len();
     let data = json_inside(&PageData {
         overview: answers.overview,

@@ -37,12 +37,15 @@ function showFindings() {
   const title = [errorCount && counted(errorCount, "error"), warnings && counted(warnings, "warning")].filter(Boolean);
   element("findings").hidden = false;
   element("findings-title").textContent = title.join(", ");
-  const items = findings.map(({ error, code, message, help, places }) => {
-    const item = make("li", "", error ? "error" : "warning");
-    item.append(make("strong", `${error ? "error" : "warning"} ${code}`), ` ${message}`);
-    for (const place of places) item.append(make("div", place, "place"));
+  const items = findings.map(({ severity, code, message, help, places }) => {
+    const item = make("li", "", severity);
+    item.append(make("strong", `${severity} ${code}`), ` ${message}`);
+    for (const { file, line, column, what } of places) {
+      const position = [file, line, column].filter((part) => part !== null).join(":");
+      item.append(make("div", what ? `${position} (${what})` : position, "place"));
+    }
     if (help) item.append(make("div", help, "help"));
-    return { row: item, isBad: error };
+    return { row: item, isBad: severity === "error" };
   });
   addFolded(element("findings-list"), items, "warning");
   if (moreFindings > 0) element("findings-list").append(make("li", `… and ${moreFindings} more`));

@@ -45,7 +45,7 @@ export const STATES = [
 /** How many colours clusters have before they repeat. */
 export const HUES = 12;
 
-/** @type {{picture: any, snapshot: {date: string | null} | null, capacity: Capacity, drain: Drain | null, version: Version | null, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], errors: number, more_findings: number}} */
+/** @type {{picture: any, snapshot: {date: string | null} | null, capacity: Capacity, drain: Drain | null, version: Version | null, findings: {severity: string, code: string, message: string, help: string | null, places: {file: string, line: number | null, column: number | null, what: string | null}[]}[], errors: number, more_findings: number}} */
 const data = JSON.parse(element("site").textContent);
 
 export const { picture, snapshot, capacity, drain, version, findings, errors: errorCount, more_findings: moreFindings } = data;
