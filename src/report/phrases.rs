@@ -107,8 +107,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let mut lines = Vec::new();
     for (adopted, how) in [(false, ""), (true, ", by existing labels")] {
         let added = hosts.added.iter().filter(|added| added.adopted == adopted);
-        let groups = by_role(added.map(|added| (&added.part, &added.host)));
-        let listed = groups.iter().map(|(group, added)| listed(*group, added, how, name));
+        let listed = listed(added.map(|added| (&added.part, &added.host)), how, name).into_iter();
         lines.extend(listed.map(|text| DiffLine::new(FileState::Created, text)));
     }
     for ReplacedHost { given_back, by, .. } in &hosts.replaced {
@@ -135,8 +134,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
         let host = host_of(&given_back.part, &given_back.host, name);
         format!("{host}{}", remarks(given_back, name))
     });
-    let plain = by_role(plain.into_iter().map(|host| (&host.part, &host.host)));
-    let plain = plain.iter().map(|(group, hosts)| listed(*group, hosts, "", name));
+    let plain = listed(plain.into_iter().map(|host| (&host.part, &host.host)), "", name);
     let released = remarkable.chain(plain);
     lines.extend(released.map(|text| DiffLine::new(FileState::Deleted, text)));
     let moves = [
@@ -165,36 +163,28 @@ fn metadata(change: &MetadataChange, name: Name<'_>) -> DiffLine {
     DiffLine::new(change.state, text)
 }
 
-/// A host, with the machine's name if it has one.
-type NamedHost<'a> = (Option<&'a NodeName>, &'a HostKey);
-
-/// The role and the node set of a group of hosts.
-type HostGroup<'a> = (Role, Option<&'a NodeName>);
-
-/// Groups hosts by role and node set. Hosts of a Provisioning come after those of a SIPCluster,
+/// Lists hosts by role and node set: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
+/// worker-1 on a/b, worker-2 on a/c`. Hosts of a Provisioning come after those of a SIPCluster,
 /// because one may have replaced the other under the same name.
-fn by_role<'a>(
-    hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>,
-) -> Vec<(HostGroup<'a>, Vec<NamedHost<'a>>)> {
-    let by_role = grouped(hosts.map(|(part, host)| {
-        let group = (part.role, part.node_set.as_ref(), part.node.is_some());
-        (group, (part.node.as_ref(), host))
+fn listed<'h>(
+    hosts: impl Iterator<Item = (&'h Part, &'h HostKey)>,
+    how: &str,
+    name: Name<'_>,
+) -> Vec<String> {
+    let groups = grouped(hosts.map(|(part, host)| {
+        let named = match &part.node {
+            None => name(host),
+            Some(node) => format!("{} on {}", name(node), name(host)),
+        };
+        ((part.role, &part.node_set, part.node.is_some()), named)
     }));
-    by_role.into_iter().map(|((role, node_set, _), hosts)| ((role, node_set), hosts)).collect()
-}
-
-/// Formats hosts of a role: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
-/// worker-1 on a/b, worker-2 on a/c`.
-fn listed(group: HostGroup<'_>, hosts: &[NamedHost<'_>], what: &str, name: Name<'_>) -> String {
-    let (role, node_set) = group;
-    let of = node_set.map_or(String::new(), |set| format!(" of {}", name(set)));
-    let noun = if hosts.iter().any(|(node, _)| node.is_some()) { "machine" } else { "host" };
-    let named = hosts.iter().map(|(node, host)| match node {
-        None => name(host),
-        Some(node) => format!("{} on {}", name(node), name(host)),
-    });
-    let named: Vec<String> = named.collect();
-    format!("{}{of}{what}: {}", counted(hosts.len(), &format!("{role} {noun}")), named.join(", "))
+    let line = |((role, set, are_machines), hosts): ((Role, &Option<NodeName>, bool), Vec<_>)| {
+        let noun = if are_machines { "machine" } else { "host" };
+        let count = counted(hosts.len(), &format!("{role} {noun}"));
+        let of = set.as_ref().map_or(String::new(), |set| format!(" of {}", name(set)));
+        format!("{count}{of}{how}: {}", hosts.join(", "))
+    };
+    groups.into_iter().map(line).collect()
 }
 
 /// Formats a host with its role: `Worker host a/b`, `Worker machine worker-1 on a/b`.
@@ -210,32 +200,28 @@ fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
 
 /// Describes a change of the installer and its Job.
 fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
-    let workloads = |run: &str, nodes: &[String]| {
-        let names: Vec<String> = nodes.iter().map(|node| name(node)).collect();
-        match names.is_empty() {
-            true => String::new(),
-            false => format!("; workloads {run} on {}", abbreviated(&names, 1)),
-        }
-    };
     let job = |job: &Option<String>| job.as_ref().map(|job| name(job)).unwrap_or_default();
+    let (before, after) = (job(&change.job_before), job(&change.job_after));
+    let named = |names: &[String]| names.iter().map(|it| name(it)).collect::<Vec<String>>();
     let text = match change.state {
-        FileState::Created => {
-            format!("installer: Job {} runs on all machines", job(&change.job_after))
-        }
-        FileState::Deleted => format!("installer: Job {}", job(&change.job_before)),
+        FileState::Created => format!("Job {after} runs on all machines"),
+        FileState::Deleted => format!("Job {before}"),
         FileState::Changed => {
-            let files: Vec<String> = change.files.iter().map(|file| name(file)).collect();
-            let files =
-                if files.is_empty() { "only comments".to_owned() } else { files.join(", ") };
-            let what =
-                if change.scales { "which adds workers" } else { "which runs on all machines" };
-            let jobs =
-                format!("; Job {} -> {}, {what}", job(&change.job_before), job(&change.job_after));
-            let begin = workloads("now run", &change.begin_workloads);
-            let end = workloads("no longer run", &change.end_workloads);
-            format!("installer: {files}{begin}{end}{}", if change.runs { &jobs } else { "" })
+            let files = named(&change.files).join(", ");
+            let mut parts = vec![if files.is_empty() { "only comments".to_owned() } else { files }];
+            let workloads =
+                [("now run", &change.begin_workloads), ("no longer run", &change.end_workloads)];
+            for (run, nodes) in workloads.into_iter().filter(|(_, nodes)| !nodes.is_empty()) {
+                parts.push(format!("workloads {run} on {}", abbreviated(&named(nodes), 1)));
+            }
+            if change.runs {
+                let what = if change.scales { "adds workers" } else { "runs on all machines" };
+                parts.push(format!("Job {before} -> {after}, which {what}"));
+            }
+            parts.join("; ")
         }
     };
+    let text = format!("installer: {text}");
     DiffLine::new(change.state, text)
 }
 

@@ -10,17 +10,12 @@ use super::plain;
 pub(super) fn deeds(cluster: &ClusterReview) -> Vec<String> {
     let runs_installer = cluster.installer.as_ref().is_some_and(|installer| installer.runs);
     let hosts = host_deeds(&cluster.hosts).map(|(verb, hosts)| (verb, hosts.len(), "host"));
-    let verbs = [
-        ("creates", FileState::Created),
-        ("changes", FileState::Changed),
-        ("deletes", FileState::Deleted),
-    ];
-    let services = verbs.map(|(verb, state)| {
-        (verb, cluster.services.iter().filter(|it| it.state == state).count(), "service")
-    });
-    let outputs = verbs.map(|(verb, state)| {
-        (verb, cluster.outputs.iter().filter(|it| it.state == state).count(), "output")
-    });
+    let by_state = |counts: ChangeCounts, noun: &'static str| {
+        let ChangeCounts { created, changed, deleted } = counts;
+        [("creates", created, noun), ("changes", changed, noun), ("deletes", deleted, noun)]
+    };
+    let services = by_state(cluster.services.iter().map(|it| it.state).collect(), "service");
+    let outputs = by_state(cluster.outputs.iter().map(|it| it.state).collect(), "output");
     let endpoints = match cluster.state {
         // A cluster's endpoints are created and deleted with it.
         FileState::Created | FileState::Deleted => 0,
