@@ -15,7 +15,7 @@ use crate::generate::{Error, GeneratedSite, Options, Stage, generate, generate_b
 use crate::input::load::Files;
 use crate::input::settings::Settings;
 use crate::output::compare::{Change, OutputChanges};
-use crate::review::effects::{Review, StateBefore};
+use crate::review::effects::{ChangeCounts, Review, StateBefore};
 use crate::site::Site;
 
 /// Difference between two states of a repo.
@@ -180,7 +180,7 @@ fn compare_outputs(
     if let Some(old) = moved_from {
         changes = OutputChanges::between(before, &Tree::new(), old);
         changes.files.extend(OutputChanges::between(&Tree::new(), after, new).files);
-        review.totals.count_files(&changes);
+        review.totals.files = ChangeCounts::from_changes(&changes);
     }
     (changes, review)
 }
@@ -213,7 +213,13 @@ fn is_all_new(pending: &OutputChanges, output: &Tree) -> bool {
 /// comments that name a renamed input.
 fn take_idle(changes: &mut OutputChanges) -> usize {
     let all = changes.files.len();
-    changes.files.retain(|_, change| !is_checkout(change) && !change.is_in_mark_only());
+    changes.files.retain(|_, change| match change {
+        Change::Update { before, after } => {
+            !layout::differ_in_line_ends_only(before.as_bytes(), after.as_bytes())
+                && !layout::differ_in_mark_only(before, after)
+        }
+        Change::Create { .. } | Change::Delete { .. } => true,
+    });
     all - changes.files.len()
 }
 
@@ -222,16 +228,6 @@ fn note_of_marks(files: usize) -> Option<String> {
     Some(format!(
         "Only the comment that names the input changes in {files}: run `sipgen generate` to update it."
     ))
-}
-
-/// Recognises changes of line ends that git makes on checkout.
-fn is_checkout(change: &Change) -> bool {
-    match change.texts() {
-        (Some(before), Some(after)) => {
-            layout::differ_in_line_ends_only(before.as_bytes(), after.as_bytes())
-        }
-        _ => false,
-    }
 }
 
 fn note_of_errors(findings: &[Finding]) -> Option<String> {

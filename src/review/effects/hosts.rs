@@ -218,8 +218,7 @@ struct HostEntry {
     host: HostKey,
     /// True in the file after the change, false in the file before it.
     is_later: bool,
-    /// Its assignment, unless the file removes its labels. A host has one cluster, except after a run
-    /// that was killed between two files.
+    /// Its assignment, unless the file removes its labels.
     assigned: Option<(ClusterKey, Part)>,
     metadata: BTreeMap<(MetadataField, String), String>,
 }
@@ -255,43 +254,43 @@ pub(super) fn changes(
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
     for host_entries in all.chunk_by(|a, b| a.host == b.host) {
         let host = &host_entries[0].host;
-        let [was, is] = [false, true].map(|is_later| {
-            let side_entries = host_entries.iter().filter(|entry| entry.is_later == is_later);
-            let assigned = side_entries.filter_map(|entry| entry.assigned.as_ref());
-            assigned.collect::<BTreeSet<&(ClusterKey, Part)>>()
-        });
-        for (cluster, part) in was.difference(&is) {
-            let changes = changes.entry(cluster.clone()).or_default();
-            match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
-                // Role changes are recorded below, from the later side.
-                Some((other, _)) if other == cluster => {}
-                Some((other, after)) => {
-                    let follows = facts.is_user(host, other, after);
-                    changes.to_others.push(facts.moved(host, part, other, follows));
-                }
-                None => changes.given_back.push(facts.given_back(host, cluster, part)),
+        let side = |is_later: bool| {
+            let entries = host_entries.iter().filter(move |entry| entry.is_later == is_later);
+            entries.filter_map(|entry| entry.assigned.as_ref())
+        };
+        let is = side(true).next();
+        // A merge may give a host to two clusters, of which one then loses it.
+        let was = side(false).find(|was| Some(*was) != is).or(side(false).next());
+        match (was, is) {
+            (None, None) => {}
+            (Some(was), Some(is)) if was == is => {}
+            (None, Some((cluster, part))) => {
+                let added = facts.added(host, cluster, part);
+                changes.entry(cluster.clone()).or_default().added.push(added);
             }
-        }
-        for (cluster, part) in is.difference(&was) {
-            let changes = changes.entry(cluster.clone()).or_default();
-            match was.iter().find(|(other, _)| other == cluster).or(was.first()) {
-                Some((other, before)) if other == cluster => {
-                    changes.with_another_role.push(AnotherRole {
-                        host: host.clone(),
-                        before: before.role,
-                        node_before: before.node.clone(),
-                        after: part.role,
-                        node_after: part.node.clone(),
-                        node_set_before: before.node_set.clone(),
-                        node_set_after: part.node_set.clone(),
-                        consumer: facts.consumer(host, cluster, before),
-                    })
-                }
-                Some((other, _)) => {
-                    let follows = facts.is_user(host, cluster, part);
-                    changes.from_others.push(facts.moved(host, part, other, follows));
-                }
-                None => changes.added.push(facts.added(host, cluster, part)),
+            (Some((cluster, part)), None) => {
+                let given_back = facts.given_back(host, cluster, part);
+                changes.entry(cluster.clone()).or_default().given_back.push(given_back);
+            }
+            (Some((cluster, before)), Some((other, after))) if cluster == other => {
+                let changes = changes.entry(cluster.clone()).or_default();
+                changes.with_another_role.push(AnotherRole {
+                    host: host.clone(),
+                    before: before.role,
+                    node_before: before.node.clone(),
+                    after: after.role,
+                    node_after: after.node.clone(),
+                    node_set_before: before.node_set.clone(),
+                    node_set_after: after.node_set.clone(),
+                    consumer: facts.consumer(host, cluster, before),
+                });
+            }
+            (Some((cluster, before)), Some((other, after))) => {
+                let follows = facts.is_user(host, other, after);
+                let moved = facts.moved(host, before, other, follows);
+                changes.entry(cluster.clone()).or_default().to_others.push(moved);
+                let moved = facts.moved(host, after, cluster, follows);
+                changes.entry(other.clone()).or_default().from_others.push(moved);
             }
         }
     }

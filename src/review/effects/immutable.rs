@@ -7,32 +7,23 @@ use yaml_serde::Value;
 
 use super::built::ServiceBuild;
 
-/// Immutable fields by kind.
-const FIELDS: [(&str, &[&str]); 7] = [
-    ("Deployment", &["spec.selector"]),
-    ("DaemonSet", &["spec.selector"]),
-    (
-        "StatefulSet",
-        &[
-            "spec.selector",
-            "spec.serviceName",
-            "spec.volumeClaimTemplates",
-            "spec.podManagementPolicy",
-        ],
-    ),
-    ("Job", &["spec.selector", "spec.template"]),
-    (
-        "PersistentVolumeClaim",
-        &[
-            "spec.accessModes",
-            "spec.selector",
-            "spec.storageClassName",
-            "spec.volumeMode",
-            "spec.volumeName",
-        ],
-    ),
-    ("RoleBinding", &["roleRef"]),
-    ("ClusterRoleBinding", &["roleRef"]),
+/// Immutable fields of kinds.
+const FIELDS: [(&str, &str); 15] = [
+    ("Deployment", "spec.selector"),
+    ("DaemonSet", "spec.selector"),
+    ("StatefulSet", "spec.selector"),
+    ("StatefulSet", "spec.serviceName"),
+    ("StatefulSet", "spec.volumeClaimTemplates"),
+    ("StatefulSet", "spec.podManagementPolicy"),
+    ("Job", "spec.selector"),
+    ("Job", "spec.template"),
+    ("PersistentVolumeClaim", "spec.accessModes"),
+    ("PersistentVolumeClaim", "spec.selector"),
+    ("PersistentVolumeClaim", "spec.storageClassName"),
+    ("PersistentVolumeClaim", "spec.volumeMode"),
+    ("PersistentVolumeClaim", "spec.volumeName"),
+    ("RoleBinding", "roleRef"),
+    ("ClusterRoleBinding", "roleRef"),
 ];
 
 /// A change of an existing object that the API server rejects.
@@ -54,8 +45,7 @@ pub(super) fn changes(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> Ve
             continue;
         };
         let (kind, name) = key;
-        let fields = FIELDS.iter().find(|(known, _)| known == kind);
-        for field in fields.into_iter().flat_map(|(_, fields)| *fields) {
+        for (_, field) in FIELDS.iter().filter(|(known, _)| known == kind) {
             if at(before, field) != at(after, field) {
                 changed.push(ImmutableField {
                     kind: kind.clone(),

@@ -343,6 +343,9 @@ impl Totals {
     fn new(clusters: &[ClusterReview], shared: &SharedChanges, changes: &OutputChanges) -> Self {
         let sum =
             |of: fn(&HostChanges) -> usize| clusters.iter().map(|cluster| of(&cluster.hosts)).sum();
+        let services = clusters.iter().flat_map(|cluster| &cluster.services);
+        let outputs = clusters.iter().flat_map(|cluster| &cluster.outputs).chain(&shared.outputs);
+        let installers = clusters.iter().flat_map(|cluster| &cluster.installer);
         Totals {
             clusters: clusters.iter().map(|cluster| cluster.state).collect(),
             hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
@@ -359,29 +362,11 @@ impl Totals {
             hosts_with_another_role: sum(|hosts| hosts.with_another_role().count()),
             hosts_with_other_metadata: sum(|hosts| hosts.with_other_metadata().len()),
             machines_with_another_name: sum(|hosts| hosts.with_another_name().count()),
-            installers_run: clusters
-                .iter()
-                .flat_map(|cluster| &cluster.installer)
-                .filter(|of| of.runs)
-                .count(),
-            services: clusters
-                .iter()
-                .flat_map(|cluster| &cluster.services)
-                .map(|service| service.state)
-                .collect(),
-            outputs: clusters
-                .iter()
-                .flat_map(|cluster| &cluster.outputs)
-                .chain(&shared.outputs)
-                .map(|output| output.state)
-                .collect(),
+            installers_run: installers.filter(|installer| installer.runs).count(),
+            services: services.map(|service| service.state).collect(),
+            outputs: outputs.map(|output| output.state).collect(),
             files: ChangeCounts::from_changes(changes),
         }
-    }
-
-    /// Replaces the file totals by those of other changes.
-    pub(crate) fn count_files(&mut self, changes: &OutputChanges) {
-        self.files = ChangeCounts::from_changes(changes);
     }
 }
 

@@ -91,7 +91,7 @@ fn aspects(
         let (kind, _) = key;
         let [before, after] =
             [before, after].map(|built| built.objects.get(key).unwrap_or(&Value::Null));
-        differences(before, after, kind_aspect(kind), &mut aspects);
+        differences(before, after, aspect_of(kind), &mut aspects);
     }
     let kind = ServiceKind::with_directory(service);
     for key in before.generated.keys().chain(after.generated.keys()) {
@@ -116,15 +116,6 @@ fn aspects(
         aspects.insert(Aspect::Configuration);
     }
     aspects
-}
-
-/// Returns the aspect of any change of an object of a kind; `None` if the changed fields decide.
-fn kind_aspect(kind: &str) -> Option<Aspect> {
-    match kind {
-        "PodDisruptionBudget" => Some(Aspect::Replicas),
-        "ExternalSecret" | "Role" => Some(Aspect::Hosts),
-        _ => None,
-    }
 }
 
 /// Returns the aspects of the lines that differ between two texts, by their first words.
@@ -184,12 +175,14 @@ fn differences(
     }
 }
 
-/// Maps a key of an object to its aspect.
-fn aspect_of(key: &str) -> Option<Aspect> {
-    match key {
+/// Maps a kind of objects, or a key in an object, to the aspect of any change in it; `None` if the
+/// keys below decide.
+fn aspect_of(kind_or_key: &str) -> Option<Aspect> {
+    match kind_or_key {
         "ports" => Some(Aspect::Ports),
         "image" => Some(Aspect::Image),
-        "replicas" => Some(Aspect::Replicas),
+        "replicas" | "PodDisruptionBudget" => Some(Aspect::Replicas),
+        "ExternalSecret" | "Role" => Some(Aspect::Hosts),
         _ => None,
     }
 }
