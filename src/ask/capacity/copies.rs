@@ -41,12 +41,14 @@ pub(super) fn copies(
         let hosts = hosts_of(&one);
         alike.iter().map(move |cluster| {
             let key = &cluster.key;
+            let scarce = sets.scarce.iter();
+            let scarce = scarce.map(|it| ScarceNodeSet { cluster: key.clone(), ..it.clone() });
             ClusterCopies {
                 cluster: key.clone(),
                 hosts,
                 fit: sets.fit,
                 is_proven: sets.is_proven,
-                scarce: sets.scarce.iter().map(|it| it.for_part(key, &it.part)).collect(),
+                scarce: scarce.collect(),
             }
         })
     });

@@ -208,13 +208,6 @@ impl LackingNodeSet {
     }
 }
 
-impl ScarceNodeSet {
-    /// Returns the same for a part of another cluster.
-    fn for_part(&self, cluster: &ClusterKey, part: &Part) -> Self {
-        Self { cluster: cluster.clone(), part: part.clone(), why: self.why.clone() }
-    }
-}
-
 impl Capacity {
     /// Returns the loss that does most harm, if any does; of equal ones, the first.
     pub fn worst_loss(&self) -> Option<&Loss> {
@@ -239,11 +232,6 @@ impl FromStr for CopyShare {
 }
 
 impl Loss {
-    /// Returns whether the other hosts serve every cluster that is served today.
-    pub fn is_absorbed(&self) -> bool {
-        self.lacking.is_empty()
-    }
-
     /// Returns the numbers of lost quorums, of lacking hosts and of assigned ones.
     pub fn harm(&self) -> (usize, usize, usize) {
         let quorums = self.control_planes.iter();
@@ -255,7 +243,7 @@ impl Loss {
     /// Returns whether a control plane loses its quorum, or a cluster cannot be served.
     pub fn is_harmful(&self) -> bool {
         let (quorums, ..) = self.harm();
-        quorums > 0 || !self.is_absorbed()
+        quorums > 0 || !self.lacking.is_empty()
     }
 }
 
