@@ -81,7 +81,7 @@ pub struct NodeSetImpact {
 }
 
 /// Numbers of spare hosts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct SpareChange {
     /// The selector; empty if it matches every host.
     pub selector: String,
@@ -266,9 +266,5 @@ fn spare(runs: [(&GeneratedSite, &Overview); 2]) -> Vec<SpareChange> {
         before: before.free,
         after: after.free,
     });
-    let by_words = changes.map(|it| {
-        let requirements = (it.selector.clone(), it.hardware.clone());
-        ((requirements, it.namespace.clone(), it.interfaces.clone()), it)
-    });
-    by_words.collect::<BTreeMap<_, _>>().into_values().collect()
+    changes.collect::<BTreeSet<_>>().into_iter().collect()
 }
