@@ -100,24 +100,14 @@ fn without_emphasis(paragraph: &str) -> String {
     plain.collect::<Vec<_>>().join("`")
 }
 
-fn begins_item(line: &str) -> bool {
-    let body = line.trim_start();
-    let number = body.trim_start_matches(|c: char| c.is_ascii_digit());
-    body.starts_with("- ")
-        || body.starts_with("* ")
-        || number.len() < body.len() && number.starts_with(". ")
-}
-
 /// Fills a paragraph to at most [`WIDTH`] characters. List items have a hanging indent.
 fn filled(paragraph: &str) -> String {
     let paragraph = without_emphasis(paragraph);
     let paragraph = paragraph.as_str();
-    let indent = paragraph.len() - paragraph.trim_start().len();
-    let mark = if begins_item(paragraph) {
-        paragraph[indent..].find(' ').map_or(0, |at| at + 1)
-    } else {
-        0
-    };
+    let body = paragraph.trim_start();
+    let indent = paragraph.len() - body.len();
+    let is_item = body.starts_with(|c: char| c == '-' || c == '*' || c.is_ascii_digit());
+    let mark = body.find(' ').filter(|_| is_item).map_or(0, |at| at + 1);
     let mut lines: Vec<String> = Vec::new();
     for word in paragraph.split_whitespace() {
         match lines.last_mut() {

@@ -4,7 +4,7 @@
 //! that was shortened or of which a secret was left out.
 
 use anstyle::Style;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{FAINT, ReportText, one_line, styled};
 use crate::input::load::Excerpt;
@@ -25,10 +25,14 @@ pub(super) fn write(
     mark: char,
     style: Style,
 ) {
-    let before = last_columns(&shown(last_characters(&excerpt.before)), BEFORE_SHOWN);
-    let marked = first_columns(&shown(first_characters(&excerpt.marked)), MARKED_SHOWN);
+    let mut before = fitting(shown(last_characters(&excerpt.before)).chars().rev(), BEFORE_SHOWN);
+    before.reverse();
+    let before = String::from_iter(before);
+    let marked = shown(first_characters(&excerpt.marked));
+    let marked = String::from_iter(fitting(marked.chars(), MARKED_SHOWN));
     let rest = LINE_SHOWN - before.width() - marked.width();
-    let after = first_columns(shown(first_characters(&excerpt.after)).trim_end(), rest);
+    let after = shown(first_characters(&excerpt.after));
+    let after = String::from_iter(fitting(after.trim_end().chars(), rest));
     let bar = styled(FAINT, "|");
     let number = styled(FAINT, format!("{:>gutter$}", excerpt.line));
     let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
@@ -50,30 +54,18 @@ fn last_characters(text: &str) -> &str {
     text.char_indices().rev().nth(CHARACTERS_READ).map_or(text, |(before, _)| &text[before..])
 }
 
-fn first_columns(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
+/// Returns the characters that fit, with a mark in the last column if some do not.
+fn fitting(text: impl Iterator<Item = char> + Clone, columns: usize) -> Vec<char> {
+    let width = |c: char| c.width().unwrap_or_default();
+    if text.clone().map(width).sum::<usize>() <= columns {
+        return text.collect();
     }
-    let mut out = String::new();
-    for c in text.chars() {
-        out.push(c);
-        if out.width() >= columns {
-            out.pop();
-            break;
-        }
-    }
-    out + "…"
-}
-
-fn last_columns(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut rest = text;
-    while rest.width() >= columns {
-        rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
-    }
-    format!("…{rest}")
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += width(*c);
+        used < columns
+    };
+    text.take_while(fits).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -120,9 +120,6 @@ fn quoted(name: &str) -> String {
     for c in name.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            '\t' => quoted.push_str("\\t"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
             c if is_hidden(c) => {
                 let bytes = c
                     .encode_utf8(&mut [0; 4])
