@@ -2,7 +2,7 @@
 //! host has it, that host receives all traffic of the tenant. The endpoint of a Cluster with several
 //! control planes is no host's either, and no pool gives it to a Machine.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
 use super::{service_field, services};
@@ -19,12 +19,10 @@ use crate::site::request::Cluster;
 /// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
 /// in use may be nodes of the base cluster.
 pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
-    let mut hosts: HashMap<IpAddr, Option<&Host>> = HashMap::new();
     type Field = &'static str;
     let mut asked: BTreeMap<(&ClusterKey, Field, IpAddr), Vec<Place>> = BTreeMap::new();
     for (cluster, service) in services(clusters) {
         if let Some(address) = service.cluster_ip.map(|address| address.to_canonical()) {
-            hosts.entry(address).or_default();
             let place = service_field(cluster, service, "clusterIP");
             asked.entry((&cluster.key, "clusterIP", address)).or_default().push(place);
         }
@@ -36,18 +34,18 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
         // A single one may have the address of the API itself.
         if let Some(endpoint) = endpoint.filter(|_| control_planes.any(|(_, it)| it.active > 1)) {
             let address = endpoint.address.to_canonical();
-            hosts.entry(address).or_default();
             let key = (&cluster.key, "controlPlaneEndpoint", address);
             asked.entry(key).or_default().push(endpoint.at.place());
         }
     }
+    let is_asked: HashSet<IpAddr> = asked.keys().map(|(.., address)| *address).collect();
+    let mut hosts: HashMap<IpAddr, &Host> = HashMap::new();
     for host in &site.inventory.hosts {
-        for address in host.addresses() {
-            if let Some(found @ None) = hosts.get_mut(&address)
-                && (unusable(host, RequiredSystem::NoSystem).is_none()
-                    || site.state.held.contains_key(&host.key))
+        for address in host.addresses().filter(|address| is_asked.contains(address)) {
+            if unusable(host, RequiredSystem::NoSystem).is_none()
+                || site.state.held.contains_key(&host.key)
             {
-                *found = Some(host);
+                hosts.entry(address).or_insert(host);
             }
         }
     }
@@ -70,9 +68,7 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
             let pool = pool.origin.iter().map(|origin| (origin.name(), "the pool"));
             findings.push(finding.see_each(pool));
         }
-        let Some(host) = hosts.get(&address).copied().flatten() else {
-            continue;
-        };
+        let Some(host) = hosts.get(&address) else { continue };
         let message =
             format!("{field} `{address}` of `{key}` is the address of host `{}`", host.key);
         let help = match field {

@@ -2,7 +2,7 @@
 //! gets the password.
 
 use crate::base::api::bmc::BmcAddress;
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
 use crate::input::settings::Credentials;
 use crate::plan::Plan;
@@ -41,24 +41,22 @@ pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Opt
             ["spec", "bmc", "disableCertificateVerification"],
         ),
     ];
-    let parts = parts.map(|(hosts, what, route)| {
+    let parts = parts.iter().filter_map(|(hosts, what, route)| {
         let first = hosts.first()?;
         let words = format!("{} {what}, such as that of host `{}`", hosts.len(), first.key);
-        Some((words, first.origin.at(route)))
+        Some((words, first.origin.at(*route)))
     });
-    let mut parts = parts.into_iter().flatten();
-    let (first, place) = parts.next()?;
-    let second = parts.next();
-    let all = counted(plain.len() + unverified.len(), "BMC");
-    let and = second.as_ref().map(|(words, _)| format!(", and {words}")).unwrap_or_default();
-    let finding = Finding::new(
-        Code::UnverifiedBmc,
-        format!("jump hosts log in to {all} that no certificate identifies: {first}{and}"),
-    )
-    .at(place)
-    .help(
+    let (words, places): (Vec<String>, Vec<Place>) = parts.unzip();
+    let (first, others) = places.split_first()?;
+    let message = format!(
+        "jump hosts log in to {} that no certificate identifies: {}",
+        counted(plain.len() + unverified.len(), "BMC"),
+        words.join(", and ")
+    );
+    let finding = Finding::new(Code::UnverifiedBmc, message).at(first.clone());
+    let others = others.iter().map(|place| (place.clone(), "not verified"));
+    Some(finding.see_each(others).help(
         "use `https` and certificates of an authority that the jump host's image trusts; if only trusted machines reach \
          these BMCs, list SIP0319 in `findings.ignore` of sipgen.yaml, with that reason",
-    );
-    Some(finding.see_each(second.map(|(_, place)| (place, "not verified"))))
+    ))
 }

@@ -1,22 +1,22 @@
 //! Rule: a container image has no version, or one that is too old for the rendered configuration.
 
-use super::{service_field, services};
+use super::service_field;
 use crate::base::api::service_kind::ImageAdvice;
 use crate::base::finding::{Code, Finding};
 use crate::site::request::{Cluster, ClusterService};
 
-/// Finds images without a version, which may differ between nodes and change with a restart, and
-/// images whose program does not support its configuration.
-pub(super) fn unversioned_or_outdated(clusters: &[&Cluster]) -> Vec<Finding> {
-    let describe = |(cluster, service): (&Cluster, &ClusterService)| {
-        let (image, advice) = (ImageReference::parse(&service.image), &service.kind.image);
-        let (message, help) = unversioned(&image, advice).or_else(|| outdated(&image, advice))?;
-        let finding = Finding::new(Code::UnsuitableImage, message)
-            .at(service_field(cluster, service, "image"))
-            .help(help);
-        Some(finding.for_cluster(&cluster.key))
-    };
-    services(clusters).filter_map(describe).collect()
+/// Finds an image without a version, which may differ between nodes and change with a restart, or one
+/// whose program does not support its configuration.
+pub(super) fn unversioned_or_outdated(
+    cluster: &Cluster,
+    service: &ClusterService,
+) -> Option<Finding> {
+    let (image, advice) = (ImageReference::parse(&service.image), &service.kind.image);
+    let (message, help) = unversioned(&image, advice).or_else(|| outdated(&image, advice))?;
+    let finding = Finding::new(Code::UnsuitableImage, message)
+        .at(service_field(cluster, service, "image"))
+        .help(help);
+    Some(finding.for_cluster(&cluster.key))
 }
 
 /// Returns the problem of an image without a version, with help.

@@ -1,21 +1,17 @@
 //! Rule: an auth service offers no way to log in.
 
-use super::services;
 use crate::base::finding::{Code, Finding};
 use crate::site::request::{Cluster, ClusterService};
 
-/// Finds auth services without a connector. Dex then accepts only users for whom somebody creates
+/// Finds an auth service without a connector. Dex then accepts only users for whom somebody creates
 /// a `Password` object by hand.
-pub(super) fn impossible(clusters: &[&Cluster]) -> Vec<Finding> {
-    let describe = |(cluster, service): (&Cluster, &ClusterService)| {
-        let key = &cluster.key;
-        let message =
-            format!("nobody can log in to `{key}`: Dex has no connector to an identity provider");
-        Finding::new(Code::NoLogin, message)
-            .at(cluster.origin.at(service.route()))
-            .help("add `connectors`, for instance of type `ldap` or `oidc`: docs/how-to/auth.md")
-            .for_cluster(key)
-    };
-    let impossible = services(clusters).filter(|(_, service)| service.lacks_connectors());
-    impossible.map(describe).collect()
+pub(super) fn impossible(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
+    let key = &cluster.key;
+    let message =
+        format!("nobody can log in to `{key}`: Dex has no connector to an identity provider");
+    let finding = Finding::new(Code::NoLogin, message)
+        .at(cluster.origin.at(service.route()))
+        .help("add `connectors`, for instance of type `ldap` or `oidc`: docs/how-to/auth.md")
+        .for_cluster(key);
+    service.lacks_connectors().then_some(finding)
 }

@@ -75,14 +75,17 @@ pub struct LintExceptions {
 pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
+    let by_service = |rule: fn(&Cluster, &ClusterService) -> Option<Finding>| -> Vec<Finding> {
+        services(clusters).filter_map(|(cluster, service)| rule(cluster, service)).collect()
+    };
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
     let rules: [Rule<'_>; 18] = [
         &|| selectors::unmatched(&node_sets),
         &|| output_labels::selected(site),
         &|| interfaces::unknown(&node_sets),
-        &|| load_balancers::without_node_set(clusters),
-        &|| images::unversioned_or_outdated(clusters),
-        &|| logins::impossible(clusters),
+        &|| by_service(load_balancers::without_node_set),
+        &|| by_service(images::unversioned_or_outdated),
+        &|| by_service(logins::impossible),
         &|| machine_templates::unpinned(site, clusters),
         &|| former_labels::kept(site).into_iter().collect(),
         &|| installers::failing(site, clusters),

@@ -25,20 +25,14 @@ pub(super) fn unnamed(site: &Site) -> Vec<Finding> {
 
 fn describe_unnamed(secrets: &[UnnamedNetworkData]) -> Option<Finding> {
     let (first, others) = secrets.split_first()?;
-    let message = if others.is_empty() {
-        format!("Secret `{}` has network data that no host names", first.key)
-    } else {
-        format!(
-            "{} Secrets have network data that no host names, including `{}`",
-            secrets.len(),
-            first.key
-        )
+    let (subject, including) = match others.len() {
+        0 => (format!("Secret `{}` has", first.key), String::new()),
+        more => (format!("{} Secrets have", more + 1), format!(", including `{}`", first.key)),
     };
-    let finding =
-        Finding::new(Code::UnusedHostData, message).at(first.origin.at(["metadata", "name"]));
-    let finding = others.iter().fold(finding, |finding, secret| {
-        finding.see(secret.origin.at(["metadata", "name"]), secret.key.to_string())
-    });
+    let message = format!("{subject} network data that no host names{including}");
+    let finding = Finding::new(Code::UnusedHostData, message).at(first.origin.name());
+    let others = others.iter().map(|secret| (secret.origin.name(), secret.key.to_string()));
+    let finding = finding.see_each(others);
     Some(
         finding.help("name it in `spec.networkData` of a host in the same namespace, or remove it"),
     )
