@@ -170,17 +170,52 @@ impl ClusterDocument {
     }
 }
 
-/// Returns findings for mistakes in the value at a route of a request.
-pub(super) fn mistake_findings(
-    mistakes: Vec<Mistake>,
-    origin: &Origin,
-    route: &[RouteStep],
-) -> impl Iterator<Item = Finding> {
-    mistakes.into_iter().map(|Mistake { route: steps, by_key, message, help }| {
-        let route = below(route, steps);
-        let place = if by_key { origin.key(route) } else { origin.at(route) };
-        Finding::new(Code::InvalidField, message).at(place).help(help)
-    })
+/// Findings about one request.
+pub(super) struct RequestFindings<'a> {
+    pub(super) origin: &'a Origin,
+    pub(super) all: Vec<Finding>,
+}
+
+impl<'a> RequestFindings<'a> {
+    pub(super) fn new(document: &'a ClusterDocument) -> Self {
+        Self { origin: &document.origin, all: Vec::new() }
+    }
+
+    /// Reports a mistake in the value at a route.
+    pub(super) fn report<S: Into<RouteStep>>(
+        &mut self,
+        code: Code,
+        route: impl IntoIterator<Item = S>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.all.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
+    }
+
+    /// Returns the value at a route if it is valid; otherwise reports why it is not.
+    pub(super) fn accept<T, S: Into<RouteStep>>(
+        &mut self,
+        value: Result<T, impl Into<String>>,
+        code: Code,
+        route: impl IntoIterator<Item = S>,
+        help: impl Into<String>,
+    ) -> Option<T> {
+        value.map_err(|message| self.report(code, route, message, help)).ok()
+    }
+
+    /// Returns the value at a route if it is valid; otherwise reports all mistakes in it.
+    pub(super) fn accept_checked<T>(
+        &mut self,
+        value: Result<T, Vec<Mistake>>,
+        route: &[RouteStep],
+    ) -> Option<T> {
+        let finding = |Mistake { route: steps, by_key, message, help }: Mistake| {
+            let route = below(route, steps);
+            let place = if by_key { self.origin.key(route) } else { self.origin.at(route) };
+            Finding::new(Code::InvalidField, message).at(place).help(help)
+        };
+        value.map_err(|mistakes| self.all.extend(mistakes.into_iter().map(finding))).ok()
+    }
 }
 
 /// Prefix of sipgen's annotations.

@@ -11,7 +11,7 @@ use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{NodeName, Part, Role};
 use crate::base::api::provisioning::{MachineRequest, ProvisioningSpec};
 use crate::base::api::quantity;
-use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep};
+use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep, below};
 use crate::base::text::counted;
 use crate::input::decode::label_selector;
 use crate::site::inventory::host::Host;
@@ -19,7 +19,6 @@ use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
 use crate::site::request::cluster::{Installation, NodeSet, StandbyHosts};
-use crate::site::request::documents::mistake_findings;
 
 /// Maximum number of similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
@@ -65,9 +64,9 @@ impl ProvisioningValidation<'_> {
         if spec.masters.iter().flatten().next().is_none() {
             // The list is required: if empty were valid, a typo would release every host of the
             // cluster.
-            self.report(
+            self.found.report(
                 Code::InvalidMachine,
-                self.origin.at(["spec", "masters"]),
+                ["spec", "masters"],
                 "the Provisioning has no control-plane machine",
                 "list at least one machine under `spec.masters`",
             );
@@ -91,12 +90,11 @@ impl ProvisioningValidation<'_> {
         self.refuse_shared_macs(&requested, macs);
         for RequestedMachine { name, role, route, mac, hardware, selector, is_asked } in requested {
             if !is_asked {
-                self.report(
-                    Code::InvalidMachine,
-                    self.origin.key(route.clone()),
-                    format!("machine `{name}` has neither a MAC address nor requirements"),
-                    "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`",
-                );
+                let message =
+                    format!("machine `{name}` has neither a MAC address nor requirements");
+                let help = "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`";
+                let finding = Finding::new(Code::InvalidMachine, message);
+                self.found.all.push(finding.at(self.found.origin.key(route.clone())).help(help));
             }
             let named = mac.and_then(|(mac, mac_route)| {
                 let host = self.host_with(&name, mac, &mac_route, macs)?;
@@ -105,7 +103,7 @@ impl ProvisioningValidation<'_> {
             if let Some((mac, host)) = named {
                 self.judge(&name, &route, mac, &hardware, &selector, macs.host(host));
             }
-            let at = DocumentField::new(self.origin, route);
+            let at = DocumentField::new(self.found.origin, route);
             let node_set = NodeSet {
                 selector,
                 namespace: None,
@@ -146,22 +144,23 @@ impl ProvisioningValidation<'_> {
         {
             let route: Route =
                 vec!["spec".into(), field.into(), index.into(), name.as_str().into()];
-            let place = self.origin.key(route.clone());
+            let place = self.found.origin.key(route.clone());
             let name: NodeName = match name.parse() {
                 Ok(name) => name,
                 Err(error) => {
                     let message = format!("the machine's name `{name}` {error}");
                     let help = "choose another name: its host has it as a label";
-                    self.report(Code::InvalidMachine, place, message, help);
+                    let finding = Finding::new(Code::InvalidMachine, message).at(place);
+                    self.found.all.push(finding.help(help));
                     continue;
                 }
             };
             if let Some(other) = machines.iter().find(|other| other.name == name) {
                 let message = format!("`{field}` has two machines named `{name}`");
-                let other = self.origin.key(other.route.clone());
+                let other = self.found.origin.key(other.route.clone());
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help = "rename one of them, or remove it";
-                self.findings.push(finding.see(other, "the other one").help(help));
+                self.found.all.push(finding.see(other, "the other one").help(help));
                 continue;
             }
             let nothing = MachineRequest::default();
@@ -178,101 +177,63 @@ impl ProvisioningValidation<'_> {
         asked: &MachineRequest,
         route: Route,
     ) -> RequestedMachine {
-        let below =
-            |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
-        // An invalid requirement counts, so that it is not reported as missing as well.
-        let mut is_asked = asked.label_selector.is_some();
-        let mut mac = None;
-        if let Some(text) =
-            asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty())
-        {
-            is_asked = true;
-            match text.parse() {
-                Ok(address) => mac = Some((address, below("mac-address"))),
-                Err(_) => {
-                    let is_placeholder =
-                        text.starts_with('<') || text.contains("{{") || text.contains('$');
-                    let help = if is_placeholder {
-                        "replace the placeholder by the machine's MAC address, such as 52:54:00:ab:cd:ef"
-                    } else {
-                        "write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
-                    };
-                    let message = format!("the mac-address of `{name}` is not a MAC address");
-                    self.report(
-                        Code::InvalidMachine,
-                        self.origin.at(below("mac-address")),
-                        message,
-                        help,
-                    );
-                }
-            }
-        }
-        let cpu = u64::try_from(asked.cpu.unwrap_or_default()).unwrap_or_else(|_| {
-            let message = format!("`{name}` asks for a negative number of CPUs");
-            let (place, help) = (self.origin.at(below("cpu")), "write the minimum number");
-            self.report(Code::InvalidMachine, place, message, help);
-            is_asked = true;
-            0
+        let at = |field: &str| below(&route, [field]);
+        let invalid = Code::InvalidMachine;
+        let mistakes = self.found.all.len();
+        let mac = asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let mac = mac.and_then(|text| {
+            let is_placeholder = text.starts_with('<') || text.contains("{{") || text.contains('$');
+            let help = if is_placeholder {
+                "replace the placeholder by the machine's MAC address, such as 52:54:00:ab:cd:ef"
+            } else {
+                "write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
+            };
+            let message = format!("the mac-address of `{name}` is not a MAC address");
+            let mac = text.parse().map_err(|_| message);
+            Some((self.found.accept(mac, invalid, at("mac-address"), help)?, at("mac-address")))
         });
+        let cpu = u64::try_from(asked.cpu.unwrap_or_default())
+            .map_err(|_| format!("`{name}` asks for a negative number of CPUs"));
+        let cpu = self.found.accept(cpu, invalid, at("cpu"), "write the minimum number");
         let memory =
             asked.memory.as_ref().map(|text| text.0.trim()).filter(|text| !text.is_empty());
-        let memory_mib = memory.map_or(Some(0), quantity::mebibytes).unwrap_or_else(|| {
-            let message = format!("the memory of `{name}` is not a Kubernetes quantity");
-            let help = "write a number of bytes with its unit, such as `16Gi`";
-            self.report(Code::InvalidMachine, self.origin.at(below("memory")), message, help);
-            is_asked = true;
-            0
+        let memory_mib = memory
+            .map_or(Some(0), quantity::mebibytes)
+            .ok_or_else(|| format!("the memory of `{name}` is not a Kubernetes quantity"));
+        let help = "write a number of bytes with its unit, such as `16Gi`";
+        let memory_mib = self.found.accept(memory_mib, invalid, at("memory"), help);
+        let flags = asked.cpu_flags.iter().flatten().enumerate().filter_map(|(index, flag)| {
+            let word = is_cpu_flag(flag).then(|| flag.to_ascii_lowercase());
+            let word = word.ok_or_else(|| {
+                format!("`{name}` requires a CPU feature that is not a single word")
+            });
+            let help = "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`";
+            self.found.accept(word, invalid, below(&at("cpuFlags"), [index]), help)
         });
-        let (sriov, qat) = (asked.sriov.unwrap_or_default(), asked.qat.unwrap_or_default());
-        let hardware = HardwareRequirements {
-            cpu,
-            memory_mib,
-            sriov,
-            qat,
-            ..self.asked_cpus(&name, asked, &below)
-        };
-        is_asked |= !hardware.is_empty();
-        is_asked |= asked.cpu_flags.as_ref().is_some_and(|flags| !flags.is_empty());
-        let selector = asked.label_selector.as_ref().map(label_selector::check).transpose();
-        let selector = selector.unwrap_or_else(|mistakes| {
-            let route = below("labelSelector");
-            self.findings.extend(mistake_findings(mistakes, self.origin, &route));
-            None
-        });
-        let selector = selector.unwrap_or_default();
-        RequestedMachine { name, role, route, mac, hardware, selector, is_asked }
-    }
-
-    /// Parses the requirements on the kind of CPUs.
-    fn asked_cpus(
-        &mut self,
-        name: &NodeName,
-        asked: &MachineRequest,
-        below: &dyn Fn(&str) -> Route,
-    ) -> HardwareRequirements {
+        let flags = flags.collect();
         let text = |text: &Option<String>| {
             let text = text.as_deref().map(str::trim).unwrap_or_default();
             (!text.trim_matches('*').is_empty()).then(|| text.to_owned())
         };
-        let mut cpus = HardwareRequirements {
+        let hardware = HardwareRequirements {
+            cpu: cpu.unwrap_or_default(),
+            memory_mib: memory_mib.unwrap_or_default(),
+            sriov: asked.sriov.unwrap_or_default(),
+            qat: asked.qat.unwrap_or_default(),
             models: text(&asked.cpu_model).iter().map(|model| TextPattern::part(model)).collect(),
+            flags,
             architectures: text(&asked.cpu_arch).into_iter().collect(),
             ..HardwareRequirements::default()
         };
-        for (index, flag) in asked.cpu_flags.iter().flatten().enumerate() {
-            if is_cpu_flag(flag) {
-                cpus.flags.insert(flag.to_ascii_lowercase());
-                continue;
-            }
-            let route = below("cpuFlags").into_iter().chain([index.into()]);
-            self.report(
-                Code::InvalidMachine,
-                self.origin.at(route.collect::<Route>()),
-                format!("`{name}` requires a CPU feature that is not a single word"),
-                "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`",
-            );
-        }
-        cpus
+        let selector = asked.label_selector.as_ref().map(label_selector::check);
+        let selector = selector.and_then(|it| self.found.accept_checked(it, &at("labelSelector")));
+        // An invalid requirement counts, so that it is not reported as missing as well.
+        let is_asked = mac.is_some()
+            || asked.label_selector.is_some()
+            || !hardware.is_empty()
+            || self.found.all.len() > mistakes;
+        let selector = selector.unwrap_or_default();
+        RequestedMachine { name, role, route, mac, hardware, selector, is_asked }
     }
 
     /// Merges a machine's entries from both lists. It must meet the requirements of both.
@@ -281,11 +242,12 @@ impl ProvisioningValidation<'_> {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
                 let message =
                     format!("{} is a master and a worker, with two MAC addresses", also.name);
-                let (place, at) = (self.origin.at(other_at), self.origin.at(at.clone()));
+                let (place, at) =
+                    (self.found.origin.at(other_at), self.found.origin.at(at.clone()));
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help =
                     "rename the worker; or, if both are the same machine, remove its mac-address";
-                self.findings.push(finding.see(at, "the master's").help(help));
+                self.found.all.push(finding.see(at, "the master's").help(help));
             }
             (Some(_), _) => {}
             (None, mac) => known.mac = mac,
@@ -304,32 +266,34 @@ impl ProvisioningValidation<'_> {
 
     /// Reports two machines that are one: by equal MAC addresses, or by two of the same host.
     fn refuse_shared_macs(&mut self, machines: &[RequestedMachine], macs: &HostsByMac<'_>) {
-        for (index, RequestedMachine { name, mac, .. }) in machines.iter().enumerate() {
+        let host = |mac: MacAddress| match macs.hosts_with(mac) {
+            [one] => Some(macs.host(*one)),
+            _ => None,
+        };
+        let mut known: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
+        for RequestedMachine { name, mac, .. } in machines {
             let Some((mac, route)) = mac else { continue };
-            let host = |mac: MacAddress| match macs.hosts_with(mac) {
-                [one] => Some(*one),
-                _ => None,
+            let key = host(*mac).map(|host| &host.key);
+            let is_same = |(_, other, _): &&(_, MacAddress, _)| {
+                other == mac || key.is_some() && host(*other).map(|host| &host.key) == key
             };
-            let is_same = |other: MacAddress| {
-                other == *mac || host(*mac).is_some_and(|one| host(other) == Some(one))
-            };
-            let mut before =
-                machines[..index].iter().filter_map(|it| Some((&it.name, it.mac.as_ref()?)));
-            if let Some((other, (other_mac, at))) = before.find(|(_, (other, _))| is_same(*other)) {
-                let message = match host(*mac) {
-                    Some(host) if other_mac != mac => {
+            if let Some((other, other_mac, at)) = known.iter().find(is_same) {
+                let message = match key {
+                    Some(key) if other_mac != mac => {
                         format!(
-                            "`{other}` and `{name}` are the same host: {} has both MAC addresses",
-                            macs.host(host).key
+                            "`{other}` and `{name}` are the same host: {key} has both MAC addresses"
                         )
                     }
                     _ => format!("`{other}` and `{name}` have the same MAC address"),
                 };
-                let (place, at) = (self.origin.at(route.clone()), self.origin.at(at.clone()));
-                let finding = Finding::new(Code::InvalidMachine, message).at(place);
+                let origin = self.found.origin;
+                let finding =
+                    Finding::new(Code::InvalidMachine, message).at(origin.at(route.clone()));
                 let help = "fix one of them; a machine that is master and worker has the same name in both lists";
-                self.findings.push(finding.see(at, other.to_string()).help(help));
+                let finding = finding.see(origin.at((*at).clone()), other.to_string());
+                self.found.all.push(finding.help(help));
             }
+            known.push((name, *mac, route));
         }
     }
 
@@ -341,12 +305,11 @@ impl ProvisioningValidation<'_> {
         route: &Route,
         macs: &HostsByMac<'_>,
     ) -> Option<usize> {
-        let place = self.origin.at(route.clone());
         match macs.hosts_with(mac) {
             [host] => Some(*host),
             [] => {
                 let message = format!("no host has the MAC address `{mac}` of `{name}`");
-                self.report(Code::UnknownMac, place, message, help_for(macs, mac));
+                self.found.report(Code::UnknownMac, route.clone(), message, help_for(macs, mac));
                 None
             }
             several => {
@@ -354,9 +317,11 @@ impl ProvisioningValidation<'_> {
                 let hosts = hosts.map(|host| (place_of(host, mac), host.key.to_string()));
                 let count = counted(several.len(), "host");
                 let message = format!("{count} have the MAC address `{mac}` of `{name}`");
-                let finding = Finding::new(Code::UnknownMac, message).at(place).see_each(hosts);
+                let finding = Finding::new(Code::UnknownMac, message)
+                    .at(self.found.origin.at(route.clone()))
+                    .see_each(hosts);
                 let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
-                self.findings.push(finding.help(help));
+                self.found.all.push(finding.help(help));
                 None
             }
         }
@@ -387,9 +352,9 @@ impl ProvisioningValidation<'_> {
                 "`{name}` would have no address: the network card {mac} of host {} has none",
                 host.key
             );
-            let place = self.origin.at(route.iter().cloned().chain(["mac-address".into()]));
+            let place = self.found.origin.at(route.iter().cloned().chain(["mac-address".into()]));
             let finding = Finding::new(Code::InvalidMachine, message).at(place);
-            self.findings.push(finding.see(place_of(host, mac), host.key.to_string()).help(help));
+            self.found.all.push(finding.see(place_of(host, mac), host.key.to_string()).help(help));
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
@@ -401,10 +366,11 @@ impl ProvisioningValidation<'_> {
                 host.key,
                 lacks.join("; it ")
             );
-            let finding = Finding::new(Code::Unmet, message).at(self.origin.key(route.clone()));
+            let finding =
+                Finding::new(Code::Unmet, message).at(self.found.origin.key(route.clone()));
             let finding = finding.see(host.origin.name(), host.key.to_string());
             let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
-            self.findings.push(finding.help(help));
+            self.found.all.push(finding.help(help));
         }
     }
 }

@@ -17,10 +17,12 @@ mod unquoted_names;
 use super::cluster::{Cluster, Installation};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
-use super::documents::{ClusterDocument, RequestContext, RequestSpec, ValidatedRequest};
+use super::documents::{
+    ClusterDocument, RequestContext, RequestFindings, RequestSpec, ValidatedRequest,
+};
 use crate::base::api::names::Role;
 use crate::base::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
-use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
+use crate::base::finding::{Code, RouteStep};
 use crate::base::text::suggest::alike;
 
 pub(crate) use decode::decode_software;
@@ -50,12 +52,11 @@ pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
 
 impl RequestSpec for ProvisioningSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let ClusterDocument { key, origin, .. } = &document;
         let cluster_type = document.metadata.label(CLUSTER_TYPE);
-        let software = software_of(key, context.software);
+        let software = software_of(&document.key, context.software);
         let macs = context.hosts_by_mac();
-        let mut check = ProvisioningValidation { origin, findings: Vec::new() };
-        let priority = document.priority(&mut check.findings);
+        let mut check = ProvisioningValidation { found: RequestFindings::new(&document) };
+        let priority = document.priority(&mut check.found.all);
         check.cluster_type(cluster_type);
         let (node_sets, installation) = check.machines(self, macs);
         let pod_subnet = check.pod_subnet(self, &node_sets, macs, &context.settings.provisioning);
@@ -63,7 +64,7 @@ impl RequestSpec for ProvisioningSpec {
         let has_both_roles =
             installation.masters.iter().any(|master| installation.has_both_roles(master));
         let [master_packages, worker_packages] =
-            check_packages(&software, has_both_roles, &mut check.findings);
+            check_packages(&software, has_both_roles, &mut check.found.all);
         let installation = Some(Installation {
             provisioning: document.name.to_string(),
             is_virtlet_vm: cluster_type == Some(VIRTLET_VM),
@@ -74,7 +75,7 @@ impl RequestSpec for ProvisioningSpec {
             ..installation
         });
         let cluster = Cluster { installation, ..document.cluster(priority, node_sets) };
-        let findings = check.findings;
+        let findings = check.found.all;
         document.validated(cluster, findings)
     }
 
@@ -87,29 +88,18 @@ type Route = Vec<RouteStep>;
 
 /// Validation of one Provisioning, with its findings.
 struct ProvisioningValidation<'a> {
-    origin: &'a Origin,
-    findings: Vec<Finding>,
+    found: RequestFindings<'a>,
 }
 
 impl ProvisioningValidation<'_> {
-    fn report(
-        &mut self,
-        code: Code,
-        place: Place,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
-        self.findings.push(Finding::new(code, message).at(place).help(help));
-    }
-
     fn cluster_type(&mut self, cluster_type: Option<&str>) {
         let Some(other) = cluster_type.filter(|text| !text.is_empty() && *text != VIRTLET_VM)
         else {
             return;
         };
-        self.report(
+        self.found.report(
             Code::DoubtfulInstallerField,
-            self.origin.at(["metadata", "labels", CLUSTER_TYPE]),
+            ["metadata", "labels", CLUSTER_TYPE],
             format!("unknown cluster-type `{other}`: the hosts are machines"),
             format!("the only cluster-type is `{VIRTLET_VM}`; remove the label for machines"),
         );
@@ -119,16 +109,8 @@ impl ProvisioningValidation<'_> {
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
-            let place =
-                self.origin.at(["spec".into(), "KUDPlugins".into(), RouteStep::from(index)]);
-            let is_word = |plugin: &str| {
-                plugin.starts_with(|c: char| c.is_ascii_alphanumeric())
-                    && plugin
-                        .chars()
-                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-            };
             let doubtful = Code::DoubtfulInstallerField;
-            let (code, message, help) = if !is_word(plugin) {
+            let (code, message, help) = if !is_word(plugin, "-_.") {
                 (
                     Code::InvalidInstallerField,
                     format!("`{plugin}` is not a plugin name: the installer would read an option or several words"),
@@ -151,8 +133,15 @@ impl ProvisioningValidation<'_> {
                 };
                 (doubtful, format!("unknown plugin `{plugin}`"), help)
             };
-            self.report(code, place, message, help);
+            let route = ["spec".into(), "KUDPlugins".into(), RouteStep::from(index)];
+            self.found.report(code, route, message, help);
         }
         plugins
     }
+}
+
+/// Returns whether a text is letters, digits and `others`, starting with a letter or digit.
+fn is_word(text: &str, others: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }

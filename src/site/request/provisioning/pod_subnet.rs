@@ -14,6 +14,9 @@ use crate::input::settings::provisioning::{Installer, ProvisioningSettings};
 use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::request::cluster::NodeSet;
 
+/// Route of the field.
+const ROUTE: [&str; 2] = ["spec", "PodSubnet"];
+
 /// A network with a description.
 type TitledNetwork = (String, IpNetwork);
 
@@ -30,25 +33,22 @@ impl ProvisioningValidation<'_> {
         macs: &HostsByMac<'_>,
         settings: &ProvisioningSettings,
     ) -> Option<String> {
-        let place = self.origin.at(["spec", "PodSubnet"]);
         let text = non_empty(&spec.pod_subnet);
-        let written = match text.map(|text| (text, IpNetwork::parse(text))) {
-            Some((text, None)) => {
-                let message = format!("`PodSubnet: {text}` is not a network");
-                let help = "write an address and a prefix length, such as `10.244.64.0/18`";
-                self.report(Code::InvalidInstallerField, place, message, help);
-                return None;
-            }
-            Some((text, Some(network))) => Some((text, network)),
-            None => None,
+        let parse = |text| {
+            let network = IpNetwork::parse(text);
+            network.ok_or_else(|| format!("`PodSubnet: {text}` is not a network"))
         };
+        let network = text.map(parse).transpose();
+        let help = "write an address and a prefix length, such as `10.244.64.0/18`";
+        let network = self.found.accept(network, Code::InvalidInstallerField, ROUTE, help)?;
+        let written = text.zip(network);
         if let Some((text, network)) = written
             && let first = network.canonical()
             && first != network
         {
-            self.report(
+            self.found.report(
                 Code::DoubtfulInstallerField,
-                place.clone(),
+                ROUTE,
                 format!(
                     "`PodSubnet: {text}` is an address in the network `{first}`, not the network"
                 ),
@@ -72,7 +72,7 @@ impl ProvisioningValidation<'_> {
             let message = format!("{pods} overlaps {services}");
             let help = "choose another `PodSubnet`, or set `kube_service_addresses` in `provisioning.variables` of \
                         sipgen.yaml: kubespray refuses such networks, or Services hide pods";
-            self.report(Code::DoubtfulInstallerField, place, message, help);
+            self.found.report(Code::DoubtfulInstallerField, ROUTE, message, help);
         }
         for (network, is_written) in [(pods, written.is_some()), (services, false)] {
             if let Some(network) = network {
@@ -90,7 +90,6 @@ impl ProvisioningValidation<'_> {
         node_sets: &BTreeMap<Part, Box<NodeSet>>,
         macs: &HostsByMac<'_>,
     ) {
-        let place = self.origin.at(["spec", "PodSubnet"]);
         let named = node_sets.iter().filter_map(|(part, node_set)| {
             let (mac, host) = node_set.machine.as_ref()?.named?;
             let host = macs.host(host);
@@ -106,9 +105,9 @@ impl ProvisioningValidation<'_> {
             );
             let help = "choose an unused network: packets for the machine would be sent to a pod";
             let finding = Finding::new(Code::DoubtfulInstallerField, message)
-                .at(place)
-                .see(self.origin.key((*route).clone()), format!("{name}, {address}"));
-            self.findings.push(finding.help(help));
+                .at(self.found.origin.at(ROUTE))
+                .see(self.found.origin.key((*route).clone()), format!("{name}, {address}"));
+            self.found.all.push(finding.help(help));
         } else if is_written
             && named.len() == node_sets.len()
             && !named.is_empty()
@@ -118,7 +117,7 @@ impl ProvisioningValidation<'_> {
             let message = format!("{title} is {own}, but all machines have {other} addresses");
             let help =
                 format!("write an {other} network: the nodes could not reach each other's pods");
-            self.report(Code::DoubtfulInstallerField, place, message, help);
+            self.found.report(Code::DoubtfulInstallerField, ROUTE, message, help);
         }
     }
 }

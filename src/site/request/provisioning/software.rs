@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::is_word;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::provisioning::Package;
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
@@ -145,12 +146,7 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     };
     // For example `libstdc++6`, `python3.11`, `libc6:i386`. A dash at the end would make apt remove
     // the package.
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && !name.ends_with('-')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '_'));
-    if !is_name {
+    if name.ends_with('-') || !is_word(name, "+-.:_") {
         let message = if name.is_empty() {
             "a package has no name".to_owned()
         } else {
@@ -159,13 +155,7 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
         let help = "write letters, digits, `+`, `-`, `.` and `_`, starting with a letter or digit and without a final dash; put a version below the name, as `version`";
         return Err((message, help));
     }
-    let is_version = |version: &str| {
-        version.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && version.chars().all(|c| {
-                c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '~' | '_' | '*')
-            })
-    };
-    if let Some(version) = version.as_deref().filter(|version| !is_version(version)) {
+    if let Some(version) = version.as_deref().filter(|version| !is_word(version, "+-.:~_*")) {
         let message = match version {
             "" => format!("the version of the package {name} is empty"),
             _ => format!("`{version}` is not a version of the package `{name}`"),

@@ -42,7 +42,7 @@ impl SipclusterValidation<'_> {
             };
             if let Some(problem) = problem {
                 let help = "docs/reference/sipcluster.md has the fields of services";
-                self.report(Code::InvalidField, below(route, [name.as_str()]), problem, help);
+                self.found.report(Code::InvalidField, below(route, [name.as_str()]), problem, help);
                 return None;
             }
             fields.extend(value.map(|value| (name.clone(), value)));
@@ -53,31 +53,22 @@ impl SipclusterValidation<'_> {
     fn node_port_range(&mut self, range: Option<Value>, route: &Route) -> Option<Vec<NodePort>> {
         let range_route = below(route, ["nodePortRange"]);
         let end = |field: &str| range.as_ref()?.get(field)?.as_i64();
-        let (Some(start), Some(end)) = (end("start"), end("end")) else {
-            let help = format!(
-                "write `nodePortRange: {{start: N, end: N}}` with ports of {}",
-                self.node_ports()
-            );
-            let message = "the service has no nodePortRange";
-            self.report(Code::MissingField, range_route, message, help);
-            return None;
-        };
+        let ports = self.node_ports();
+        let ends = end("start").zip(end("end")).ok_or("the service has no nodePortRange");
+        let help = format!("write `nodePortRange: {{start: N, end: N}}` with ports of {ports}");
+        let (start, end) =
+            self.found.accept(ends, Code::MissingField, range_route.clone(), help)?;
         if start > end {
             let message = format!("the nodePortRange ends at {end} before it starts at {start}");
             let help = "write the lower port as `start`";
-            self.report(Code::InvalidField, range_route, message, help);
+            self.found.report(Code::InvalidField, range_route, message, help);
             return None;
         }
         for (field, number) in [("start", start), ("end", end)] {
-            if let Err(error) = self.node_ports.port(number) {
-                self.report(
-                    Code::InvalidField,
-                    below(&range_route, [field]),
-                    format!("NodePort {number} {error}"),
-                    format!("choose ports of {}{OTHER_RANGE}", self.node_ports()),
-                );
-                return None;
-            }
+            let port = self.node_ports.port(number);
+            let port = port.map_err(|error| format!("NodePort {number} {error}"));
+            let help = format!("choose ports of {ports}{OTHER_RANGE}");
+            self.found.accept(port, Code::InvalidField, below(&range_route, [field]), help)?;
         }
         (start..=end).map(|number| self.node_ports.port(number).ok()).collect()
     }

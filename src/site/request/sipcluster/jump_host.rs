@@ -3,7 +3,7 @@
 use ssh_key::PublicKey;
 
 use super::{Route, SipclusterValidation, below};
-use crate::base::api::names::NodePort;
+use crate::base::api::names::{Invalid, NodePort};
 use crate::base::api::sipcluster;
 use crate::base::finding::Code;
 use crate::base::text::non_empty;
@@ -20,7 +20,7 @@ impl SipclusterValidation<'_> {
         let authorized_keys: Vec<String> =
             entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
         if authorized_keys.is_empty() {
-            self.report(
+            self.found.report(
                 Code::NoLogin,
                 keys_route.clone(),
                 "the jump host has no sshAuthorizedKeys: all logins are refused",
@@ -31,7 +31,7 @@ impl SipclusterValidation<'_> {
             if let Err(error) = check_authorized_key(key) {
                 // No part of the key is shown, because it may be a private key that was pasted by
                 // mistake.
-                self.report(
+                self.found.report(
                     Code::WrongType,
                     below(&keys_route, [index]),
                     format!("the SSH key is not an OpenSSH public key: {error}"),
@@ -41,7 +41,7 @@ impl SipclusterValidation<'_> {
         }
         let node_private_keys = match non_empty(&entry.node_ssh_private_keys) {
             None => None,
-            Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
+            Some(name) => Some(self.secret_name(name, below(route, ["nodeSSHPrivateKeys"]))?),
         };
         let host_keys = self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys"]));
         let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {
@@ -68,7 +68,7 @@ impl SipclusterValidation<'_> {
         let is_ephemeral = entry.ephemeral.unwrap_or_default();
         match (entry.secret_name, entry.volume_claim, is_ephemeral) {
             (Some(name), None, false) => {
-                let secret_name = Some(self.secret_name(&name, "secretName", route)?);
+                let secret_name = Some(self.secret_name(&name, below(route, ["secretName"]))?);
                 Some(HostKeyStorage { secret_name, volume_claim: None })
             }
             (None, Some(claim), false) => {
@@ -77,7 +77,7 @@ impl SipclusterValidation<'_> {
             }
             (None, None, true) => Some(HostKeyStorage::default()),
             (None, None, false) => {
-                self.report(
+                self.found.report(
                     Code::EphemeralHostKeys,
                     route.clone(),
                     "the jump host has no hostKeys: each pod makes new ones, and SSH clients then refuse to connect",
@@ -87,7 +87,7 @@ impl SipclusterValidation<'_> {
                 Some(HostKeyStorage::default())
             }
             _ => {
-                self.report(
+                self.found.report(
                     Code::InvalidField,
                     route.clone(),
                     "the jump host has several sources of host keys",
@@ -103,17 +103,13 @@ impl SipclusterValidation<'_> {
         claim: &sipcluster::VolumeClaimFields,
         route: &Route,
     ) -> Option<VolumeClaim> {
-        let name = claim.storage_class_name.as_ref();
-        let parsed = name.map(|name| name.parse()).transpose();
-        if let (Err(error), Some(name)) = (&parsed, name) {
-            self.report(
-                Code::WrongType,
-                below(route, ["volumeClaim", "storageClassName"]),
-                format!("`{name}` {error}"),
-                "name a storage class of the base cluster, or omit it for the default one",
-            );
-        }
-        Some(VolumeClaim { storage_class_name: parsed.ok()?, storage: claim.storage.clone() })
+        let parse =
+            |name: &String| name.parse().map_err(|error: Invalid| format!("`{name}` {error}"));
+        let parsed = claim.storage_class_name.as_ref().map(parse).transpose();
+        let route = below(route, ["volumeClaim", "storageClassName"]);
+        let help = "name a storage class of the base cluster, or omit it for the default one";
+        let storage_class_name = self.found.accept(parsed, Code::WrongType, route, help)?;
+        Some(VolumeClaim { storage_class_name, storage: claim.storage.clone() })
     }
 }
 

@@ -19,7 +19,7 @@ use super::cluster::{Cluster, NodeSet, StandbyHosts};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
 use super::documents::{
-    ClusterDocument, RequestContext, RequestSpec, ValidatedRequest, mistake_findings,
+    ClusterDocument, RequestContext, RequestFindings, RequestSpec, ValidatedRequest,
 };
 use super::hardware;
 use super::service::{ClusterService, KindSettings, service_route};
@@ -34,9 +34,9 @@ use crate::base::api::service_fields;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::api::sipcluster::{self, SIPClusterSpec};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
-use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep, below};
+use crate::base::finding::{Code, DocumentField, Finding, RouteStep, below};
 use crate::base::layout::VARIABLE;
-use crate::input::decode::label_selector::{self, Mistake};
+use crate::input::decode::label_selector;
 use crate::input::settings::provisioning::is_image;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
@@ -76,19 +76,17 @@ fn check(
     document: &ClusterDocument,
     context: &RequestContext<'_>,
 ) -> (Cluster, Vec<Finding>) {
-    let origin = &document.origin;
     let mut check = SipclusterValidation {
-        origin,
+        found: RequestFindings::new(document),
         node_ports: context.settings.services.node_port_range,
         default_spread: context.settings.topology.default_spread(),
-        findings: Vec::new(),
     };
-    document.check_name(&mut check.findings);
-    let priority = document.priority(&mut check.findings);
+    document.check_name(&mut check.found.all);
+    let priority = document.priority(&mut check.found.all);
     check.finalizers(document);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
-    (Cluster { services, ..document.cluster(priority, node_sets) }, check.findings)
+    (Cluster { services, ..document.cluster(priority, node_sets) }, check.found.all)
 }
 
 /// The finalizer that the SIP operator adds to a SIPCluster and removes when it is deleted.
@@ -96,10 +94,9 @@ const OPERATORS_FINALIZER: &str = "sip.airship.airshipit.org/finalizer";
 
 /// Checks one SIPCluster and collects findings.
 struct SipclusterValidation<'a> {
-    origin: &'a Origin,
+    found: RequestFindings<'a>,
     node_ports: NodePortRange,
     default_spread: Vec<TopologySpread>,
-    findings: Vec<Finding>,
 }
 
 /// Help for ports that are valid in another base cluster.
@@ -108,29 +105,14 @@ const OTHER_RANGE: &str = ", or write the base cluster's own range into sipgen.y
 type Route = Vec<RouteStep>;
 
 impl SipclusterValidation<'_> {
-    fn report(
-        &mut self,
-        code: Code,
-        route: Route,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
-        self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
-    }
-
-    /// Reports mistakes below a route.
-    fn report_mistakes(&mut self, route: &Route, mistakes: Vec<Mistake>) {
-        self.findings.extend(mistake_findings(mistakes, self.origin, route));
-    }
-
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, Box<NodeSet>> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
             // The field is required: if empty were valid, a typo would release every host of the
             // cluster.
-            self.report(
+            self.found.report(
                 Code::MissingField,
-                vec!["spec".into(), "nodes".into()],
+                ["spec", "nodes"],
                 "the SIPCluster has no node sets",
                 "write the node sets ControlPlane and Worker under `spec.nodes`, or `nodes: {}` for none",
             );
@@ -142,7 +124,7 @@ impl SipclusterValidation<'_> {
                     let node_set = self.node_set(role, node_set, &route);
                     node_sets.insert(role.into(), Box::new(node_set));
                 }
-                Err(error) => self.report(
+                Err(error) => self.found.report(
                     Code::InvalidField,
                     route,
                     format!("`{name}` {error}"),
@@ -159,10 +141,9 @@ impl SipclusterValidation<'_> {
         node_set: &sipcluster::NodeSetFields,
         route: &Route,
     ) -> NodeSet {
-        let selector_route = below(route, ["labelSelector"]);
         let mut selector = match &node_set.label_selector {
             None => {
-                self.report(
+                self.found.report(
                     Code::NoSelector,
                     route.clone(),
                     format!("the {role} node set has no labelSelector, so it matches any host"),
@@ -170,22 +151,20 @@ impl SipclusterValidation<'_> {
                 );
                 Selector::default()
             }
-            Some(selector) => label_selector::check(selector).unwrap_or_else(|mistakes| {
-                self.report_mistakes(&selector_route, mistakes);
-                Selector::default()
-            }),
+            Some(selector) => self
+                .found
+                .accept_checked(label_selector::check(selector), &below(route, ["labelSelector"]))
+                .unwrap_or_default(),
         };
-        let at = DocumentField::new(self.origin, route.clone());
+        let at = DocumentField::new(self.found.origin, route.clone());
         let (topology_keys, topology_at): (Vec<String>, Vec<DocumentField>) = self
             .topology_keys(node_set, route)
             .into_iter()
             .map(|(key, route)| (key, at.below(route)))
             .unzip();
         let hardware = node_set.hardware.as_ref().map(hardware::check);
-        let hardware = hardware.transpose().unwrap_or_else(|mistakes| {
-            self.report_mistakes(&below(route, ["hardware"]), mistakes);
-            None
-        });
+        let hardware =
+            hardware.and_then(|it| self.found.accept_checked(it, &below(route, ["hardware"])));
         let max_per_domain = self.max_per_domain(node_set, route);
         let spread = self.spread(node_set, &topology_keys, route);
         selector.extend(spread_requirements(&spread));
@@ -194,7 +173,7 @@ impl SipclusterValidation<'_> {
         if count.active.is_none() && count.standby.is_none() {
             // The field is required: a default of zero would release every host of the cluster
             // after a typo.
-            self.report(
+            self.found.report(
                 Code::MissingField,
                 below(&count_route, ["active"]),
                 format!("the {role} node set has no count"),
@@ -204,15 +183,11 @@ impl SipclusterValidation<'_> {
         let mut number = |field: &str, value: Option<i64>| {
             let value = value.unwrap_or_default();
             let valid = usize::try_from(value).ok().filter(|count| *count <= MOST_HOSTS);
-            valid.unwrap_or_else(|| {
-                self.report(
-                    Code::InvalidField,
-                    below(&count_route, [field]),
-                    format!("`{field}: {value}` is not a valid number of hosts"),
-                    format!("write 0 to {MOST_HOSTS}"),
-                );
-                0
-            })
+            let valid =
+                valid.ok_or_else(|| format!("`{field}: {value}` is not a valid number of hosts"));
+            let help = format!("write 0 to {MOST_HOSTS}");
+            let route = below(&count_route, [field]);
+            self.found.accept(valid, Code::InvalidField, route, help).unwrap_or_default()
         };
         let active = number("active", count.active);
         let standby = StandbyHosts::Number(number("standby", count.standby));
@@ -287,9 +262,9 @@ impl SipclusterValidation<'_> {
             return;
         };
         let ClusterKey { namespace, name } = &document.key;
-        self.report(
+        self.found.report(
             Code::OperatorsFinalizer,
-            vec!["metadata".into(), "finalizers".into(), index.into()],
+            ["metadata".into(), "finalizers".into(), RouteStep::from(index)],
             format!(
                 "the finalizer `{OPERATORS_FINALIZER}` keeps this object from being deleted, unless the SIP operator runs"
             ),
@@ -323,7 +298,7 @@ impl SipclusterValidation<'_> {
             _ => None,
         };
         if let Some(message) = message {
-            self.report(
+            self.found.report(
                 Code::MissingField,
                 below(route, ["image"]),
                 message,
@@ -332,7 +307,7 @@ impl SipclusterValidation<'_> {
         }
         for (key, value) in service.node_labels.iter().flatten() {
             if !is_label_key(key) || !is_label_value(value) {
-                self.report(
+                self.found.report(
                     Code::InvalidField,
                     below(route, ["nodeLabels", key.as_str()]),
                     format!("`{key}: {value}` is not a label"),
@@ -354,7 +329,7 @@ impl SipclusterValidation<'_> {
             settings,
         };
         if service.interface.is_none() && !kind.roles.is_empty() {
-            self.report(
+            self.found.report(
                 Code::MissingField,
                 below(route, ["nodeInterfaceId"]),
                 "the service has no nodeInterfaceId, so its hosts' addresses are unknown",
@@ -371,15 +346,9 @@ impl SipclusterValidation<'_> {
     ) -> Option<IpAddr> {
         let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
         let address = text.parse().ok().filter(|address| is_reachable(*address));
-        if address.is_none() {
-            self.report(
-                Code::InvalidField,
-                below(route, ["clusterIP"]),
-                format!("`{text}` is not a reachable IP address"),
-                "write the base cluster's address under which its NodePorts are reached",
-            );
-        }
-        address
+        let address = address.ok_or_else(|| format!("`{text}` is not a reachable IP address"));
+        let help = "write the base cluster's address under which its NodePorts are reached";
+        self.found.accept(address, Code::InvalidField, below(route, ["clusterIP"]), help)
     }
 
     /// Returns the range of NodePorts for a help.
@@ -388,25 +357,14 @@ impl SipclusterValidation<'_> {
     }
 
     fn node_port(&mut self, number: Option<i64>, route: &Route) -> Option<NodePort> {
-        let Some(number) = number else {
-            self.report(
-                Code::MissingField,
-                below(route, ["nodePort"]),
-                "the service has no nodePort",
-                format!("write a nodePort of {}", self.node_ports()),
-            );
-            return None;
-        };
+        let (route, ports) = (below(route, ["nodePort"]), self.node_ports());
+        let (number, help) =
+            (number.ok_or("the service has no nodePort"), format!("write a nodePort of {ports}"));
+        let number = self.found.accept(number, Code::MissingField, route.clone(), help)?;
         let port = self.node_ports.port(number);
-        if let Err(error) = &port {
-            self.report(
-                Code::InvalidField,
-                below(route, ["nodePort"]),
-                format!("nodePort {number} {error}"),
-                format!("choose one of {}{OTHER_RANGE}", self.node_ports()),
-            );
-        }
-        port.ok()
+        let port = port.map_err(|error| format!("nodePort {number} {error}"));
+        let help = format!("choose one of {ports}{OTHER_RANGE}");
+        self.found.accept(port, Code::InvalidField, route, help)
     }
 
     /// Validates the number of pods.
@@ -416,29 +374,20 @@ impl SipclusterValidation<'_> {
         };
         let valid =
             u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
-        if valid.is_none() {
-            self.report(
-                Code::InvalidField,
-                below(route, ["replicas"]),
-                format!("`replicas` must be from 1 to {MOST_REPLICAS}, found `{number}`"),
-                format!("write 1 to {MOST_REPLICAS}, or omit it for {DEFAULT_REPLICAS}"),
-            );
-        }
-        valid
+        let valid = valid.ok_or_else(|| {
+            format!("`replicas` must be from 1 to {MOST_REPLICAS}, found `{number}`")
+        });
+        let help = format!("write 1 to {MOST_REPLICAS}, or omit it for {DEFAULT_REPLICAS}");
+        self.found.accept(valid, Code::InvalidField, below(route, ["replicas"]), help)
     }
 
-    fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {
+    /// Parses the name of a Secret. Findings do not show it, because it may be a secret that was
+    /// pasted by mistake.
+    fn secret_name(&mut self, name: &str, route: Route) -> Option<ObjectName> {
         let parsed = name.parse();
-        if let Err(error) = &parsed {
-            self.not_a_secret_name(below(route, [field]), error);
-        }
-        parsed.ok()
-    }
-
-    /// Reports an invalid name of a Secret. The text is not shown, because it may be a secret that
-    /// was pasted by mistake.
-    fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
+        let parsed =
+            parsed.map_err(|error: Invalid| format!("invalid name of a Secret: it {error}"));
         let help = "name a Secret in the cluster's namespace";
-        self.report(Code::WrongType, route, format!("invalid name of a Secret: it {error}"), help);
+        self.found.accept(parsed, Code::WrongType, route, help)
     }
 }

@@ -22,17 +22,12 @@ impl SipclusterValidation<'_> {
         if node_set.topology_key.is_none() && node_set.topology_keys.is_none() {
             let message = "`maxPerDomain` has no effect without a topologyKey";
             let help = "write `topologyKey: KEY`, the label whose value is a host's domain";
-            self.report(Code::InvalidField, route.clone(), message, help);
+            self.found.report(Code::InvalidField, route.clone(), message, help);
         }
-        valid_count(most).unwrap_or_else(|| {
-            self.report(
-                Code::InvalidField,
-                route,
-                format!("`maxPerDomain: {most}` is not a valid number of hosts"),
-                format!("write 1 to {MOST_HOSTS}"),
-            );
-            1
-        })
+        let valid = valid_count(most)
+            .ok_or_else(|| format!("`maxPerDomain: {most}` is not a valid number of hosts"));
+        let help = format!("write 1 to {MOST_HOSTS}");
+        self.found.accept(valid, Code::InvalidField, route, help).unwrap_or(1)
     }
 
     /// Returns the constraints on topology domains, or else those of the site.
@@ -48,7 +43,7 @@ impl SipclusterValidation<'_> {
                 Ok(same) => spread.push(same),
                 Err((message, help)) => {
                     let route = below(route, ["sameDomain", "topologyKey"]);
-                    self.report(Code::InvalidField, route, message, help);
+                    self.found.report(Code::InvalidField, route, message, help);
                 }
             }
         }
@@ -64,10 +59,9 @@ impl SipclusterValidation<'_> {
             let is_default = node_set.same_domain.is_none();
             return if is_default { self.default_spread.clone() } else { Vec::new() };
         };
-        spread_constraints::validate(constraints).unwrap_or_else(|mistakes| {
-            self.report_mistakes(&below(route, ["topologySpreadConstraints"]), mistakes);
-            Vec::new()
-        })
+        let route = below(route, ["topologySpreadConstraints"]);
+        let spread = spread_constraints::validate(constraints);
+        self.found.accept_checked(spread, &route).unwrap_or_default()
     }
 
     /// Returns the topology keys without duplicates, each with its route relative to the node set.
@@ -83,7 +77,7 @@ impl SipclusterValidation<'_> {
         let mut keys: Vec<(String, Route)> = Vec::new();
         for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
             if !is_label_key(key) {
-                self.report(
+                self.found.report(
                     Code::InvalidField,
                     below(route, at),
                     format!("`{key}` is not a valid label key"),

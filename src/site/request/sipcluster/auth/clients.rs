@@ -70,7 +70,7 @@ impl SipclusterValidation<'_> {
 
     fn client_secret(&mut self, client: &auth::StaticClient, has_environment: bool, route: &Route) {
         if client.secret.is_some() {
-            self.report(
+            self.found.report(
                 Code::SecretInGit,
                 below(route, ["secret"]),
                 "a client's secret is in git",

@@ -99,7 +99,7 @@ impl ConnectorCheck<'_, '_> {
             self.invalid(below(route, ["id"]), message, help);
         }
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
-            self.check.report(
+            self.check.found.report(
                 Code::DoubtfulConnector,
                 below(route, ["type"]),
                 format!("the connector {} accepts unknown users", connector.kind),
@@ -153,7 +153,7 @@ impl ConnectorCheck<'_, '_> {
             if flag.r#type == kind && is_on(&flag.setting) {
                 let route = below(route, [flag.setting.as_str()]);
                 let code = Code::DoubtfulConnector;
-                self.check.report(code, route, &flag.message, &flag.help);
+                self.check.found.report(code, route, &flag.message, &flag.help);
             }
         }
     }
@@ -180,9 +180,9 @@ impl ConnectorCheck<'_, '_> {
                         None => "remove it: Dex ignores unknown settings silently".to_owned(),
                     };
                     let message = format!("{of} has the unknown setting `{key}`");
-                    let place = self.check.origin.key(route);
+                    let place = self.check.found.origin.key(route);
                     let finding = Finding::new(Code::InvalidAuth, message).at(place).help(help);
-                    self.check.findings.push(finding);
+                    self.check.found.all.push(finding);
                 }
             }
         }
@@ -240,7 +240,7 @@ impl ConnectorCheck<'_, '_> {
         };
         let doubtful = Code::DoubtfulConnector;
         match (shape, self.callback) {
-            ("callback", Some(callback)) if !is_at(callback) => self.check.report(
+            ("callback", Some(callback)) if !is_at(callback) => self.check.found.report(
                 doubtful,
                 route.clone(),
                 "the redirectURI is not that of this Dex",
@@ -251,7 +251,7 @@ impl ConnectorCheck<'_, '_> {
                 format!("{} is no base64", setting_name(route)),
                 "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints",
             ),
-            ("file", _) if text.starts_with('/') => self.check.report(
+            ("file", _) if text.starts_with('/') => self.check.found.report(
                 doubtful,
                 route.clone(),
                 format!("Dex's pod has no file {text}"),
@@ -270,7 +270,7 @@ impl ConnectorCheck<'_, '_> {
     fn secret(&mut self, value: &Value, route: &Route) {
         match value.as_str() {
             Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
-            _ => self.check.report(
+            _ => self.check.found.report(
                 Code::SecretInGit,
                 route.clone(),
                 format!("{} is a secret in git", setting_name(route)),
@@ -284,7 +284,7 @@ impl ConnectorCheck<'_, '_> {
         if values::has_password(text) {
             let message = "a URL with a password is in git";
             let help = "move the whole URL to a Secret in envFrom, and write its key as `$NAME`";
-            self.check.report(Code::SecretInGit, route.clone(), message, help);
+            self.check.found.report(Code::SecretInGit, route.clone(), message, help);
         }
         for dollar in values::dollars(text) {
             match dollar {

@@ -8,7 +8,7 @@ mod values;
 use super::{Route, SipclusterValidation, below};
 use crate::base::api::auth::{self, Expiry};
 use crate::base::api::issuer::IssuerUrl;
-use crate::base::api::names::{NodePort, ObjectName};
+use crate::base::api::names::{Invalid, NodePort, ObjectName};
 use crate::base::finding::Code;
 use crate::base::text::non_empty;
 use crate::site::request::service::KindSettings;
@@ -20,7 +20,7 @@ const ID_TOKENS: &str = "1h";
 
 impl SipclusterValidation<'_> {
     fn invalid_auth(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.report(Code::InvalidAuth, route, message, help);
+        self.found.report(Code::InvalidAuth, route, message, help);
     }
 
     pub(super) fn auth(
@@ -61,15 +61,9 @@ impl SipclusterValidation<'_> {
         route: &Route,
     ) -> Option<IssuerUrl> {
         if let Some(text) = &entry.issuer_url {
-            return text
-                .parse()
-                .map_err(|error| {
-                    self.invalid_auth(below(route, ["issuerURL"]),
-                        format!("the issuerURL {error}"),
-                        "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`",
-                    );
-                })
-                .ok();
+            let issuer = text.parse().map_err(|error: Invalid| format!("the issuerURL {error}"));
+            let help = "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`";
+            return self.found.accept(issuer, Code::InvalidAuth, below(route, ["issuerURL"]), help);
         }
         let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
         if text.is_empty() {
@@ -91,13 +85,13 @@ impl SipclusterValidation<'_> {
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
                     );
                 }
-                self.secret_name(name, "caSecret", route).map(Certificate::OfAuthority)
+                self.secret_name(name, below(route, ["caSecret"])).map(Certificate::OfAuthority)
             }
             (None, Some(reference), None) => {
                 self.issuer_ref(reference, &below(route, ["issuerRef"]))
             }
             (None, None, Some(name)) => {
-                self.secret_name(name, "tlsSecret", route).map(Certificate::InSecret)
+                self.secret_name(name, below(route, ["tlsSecret"])).map(Certificate::InSecret)
             }
             (None, None, None) => {
                 self.invalid_auth(route.clone(),
@@ -144,29 +138,21 @@ impl SipclusterValidation<'_> {
             );
             return None;
         }
-        match reference.name.parse() {
-            Ok(name) => Some(Certificate::OfIssuer { name, kind, group }),
-            Err(error) => {
-                let message = format!("invalid name of the issuer: `{}` {error}", reference.name);
-                let route = below(route, ["name"]);
-                self.invalid_auth(route, message, "write the issuer's `name`");
-                None
-            }
-        }
+        let name = reference.name.parse().map_err(|error: Invalid| {
+            format!("invalid name of the issuer: `{}` {error}", reference.name)
+        });
+        let help = "write the issuer's `name`";
+        let name = self.found.accept(name, Code::InvalidAuth, below(route, ["name"]), help)?;
+        Some(Certificate::OfIssuer { name, kind, group })
     }
 
     fn environment(&mut self, entry: &auth::Auth, route: &Route) -> Vec<ObjectName> {
         let route = below(route, ["envFrom"]);
         let mut secrets: Vec<ObjectName> = Vec::new();
         for (index, name) in entry.env_from.iter().flatten().enumerate() {
-            match name.parse() {
-                // A duplicate changes nothing.
-                Ok(secret) if secrets.contains(&secret) => {}
-                Ok(secret) => secrets.push(secret),
-                Err(error) => {
-                    self.not_a_secret_name(below(&route, [index]), &error);
-                }
-            }
+            // A duplicate changes nothing.
+            let secret = self.secret_name(name, below(&route, [index]));
+            secrets.extend(secret.filter(|secret| !secrets.contains(secret)));
         }
         secrets
     }
@@ -187,7 +173,7 @@ impl SipclusterValidation<'_> {
             let may_be_none = path.ends_with("reuseInterval");
             match values::duration(text) {
                 Some(length) if length > 0.0 || may_be_none => {}
-                _ => self.report(
+                _ => self.found.report(
                     Code::InvalidField,
                     below(route, ["expiry"].into_iter().chain(path.split('.'))),
                     format!("`{text}` is not a duration"),
