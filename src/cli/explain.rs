@@ -8,7 +8,7 @@ use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
 use sipgen::report;
 use sipgen::site::assembly::hardware::{self};
 use sipgen::site::hypothesis::{similar_cluster, similar_host, with_suggestion};
-use sipgen::site::inventory::hardware::HostHardware;
+use sipgen::site::inventory::hardware::InspectedHardware;
 
 use super::{AnswerFormat, CommandError, CommandResult, print, print_answer, repo, say};
 
@@ -88,8 +88,10 @@ struct ExplainOutput {
 struct ExplainedHost {
     #[serde(flatten)]
     explanation: HostExplanation,
+    #[serde(rename = "bootMACAddress", skip_serializing_if = "Option::is_none")]
+    boot_mac_address: Option<String>,
     #[serde(flatten)]
-    hardware: HostHardware,
+    hardware: Option<InspectedHardware>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
@@ -135,8 +137,10 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
             let (mut hardware, findings) =
                 hardware::known_hardware(&location.files, site, Some(&key))?;
             found = findings;
-            let hardware = hardware.remove(&key).unwrap_or_default();
-            host = Some(ExplainedHost { explanation, hardware });
+            let hardware = hardware.remove(&key);
+            let spec = site.inventory.host(&key).and_then(|host| host.spec.as_ref());
+            let boot_mac_address = spec.and_then(|spec| spec.boot_mac_address.clone());
+            host = Some(ExplainedHost { explanation, boot_mac_address, hardware });
         }
         let explanation = ExplainOutput { cluster: explain::cluster(site, plan, name), host };
         if explanation.cluster.is_none() && explanation.host.is_none() {
@@ -163,9 +167,12 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
                 if let Some(cluster) = &explanation.cluster {
                     print(report::explain_cluster(cluster));
                 }
-                if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
+                if let Some(ExplainedHost { explanation, boot_mac_address, hardware }) =
+                    &explanation.host
+                {
                     print(report::explain_host(explanation));
-                    print(report::explain_hardware(hardware));
+                    let boot_mac = boot_mac_address.as_deref();
+                    print(report::explain_hardware(boot_mac, hardware.as_ref()));
                 }
             }
         }

@@ -177,7 +177,7 @@ fn condition_violation(host: &Host, needs: &Needs<'_>) -> Option<Violation> {
             !needs.system().is_required() && host.live.usage.is_none()
         }
         // Metal3 leaves this state when the host gets a BMC, and any other by itself.
-        Refusal::NotFree(state) => state == UNMANAGED && host.bmc.is_none(),
+        Refusal::NotFree(state) => state == UNMANAGED && host.bmc().is_none(),
         // CAPM3 sets image and consumer at once. Hosts of SIPClusters may have other users.
         Refusal::InUse(HostUsage::Image | HostUsage::CustomDeploy) => {
             host.live.is_object && needs.namespace.is_some()

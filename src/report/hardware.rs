@@ -2,22 +2,24 @@
 
 use super::{ReportText, STRONG, one_line, styled};
 use crate::base::api::hardware::{Hardware, Nic, Storage, memory};
-use crate::site::inventory::hardware::{HostHardware, InspectedHardware};
+use crate::site::inventory::hardware::InspectedHardware;
 
 /// Formats a host's known hardware, to follow its explanation. The text is empty if nothing is
 /// known.
-pub fn explain_hardware(known: &HostHardware) -> ReportText {
+pub fn explain_hardware(
+    boot_mac_address: Option<&str>,
+    found: Option<&InspectedHardware>,
+) -> ReportText {
     let mut out = ReportText::default();
-    let HostHardware { boot_mac_address, found } = known;
     let mut rows: Vec<(&str, String)> = Vec::new();
-    rows.extend(boot_mac_address.iter().map(|mac| ("boot MAC", mac.clone())));
+    rows.extend(boot_mac_address.iter().map(|mac| ("boot MAC", (*mac).to_owned())));
     if let Some(InspectedHardware { hardware, .. }) = found {
         rows.extend(hardware_rows(hardware));
     }
     if rows.is_empty() {
         return out;
     }
-    let source = found.as_ref().map_or(String::new(), |found| format!(", from {}", found.source));
+    let source = found.map_or(String::new(), |found| format!(", from {}", found.source));
     writeln!(out, "  {}", styled(STRONG, format_args!("hardware{source}")));
     for (what, text) in rows {
         writeln!(out, "    {what:10}  {}", one_line(&text));

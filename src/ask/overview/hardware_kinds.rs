@@ -25,7 +25,7 @@ pub struct HardwareKind {
 pub(super) fn named(hosts: &mut [HostOverview], hardware: &HardwareByHost) -> Vec<HardwareKind> {
     let mut kinds: BTreeMap<String, HardwareKind> = BTreeMap::new();
     for host in hosts {
-        let found = hardware.get(&host.key).and_then(|known| known.found.as_ref());
+        let found = hardware.get(&host.key);
         let word =
             found.map_or_else(|| UNKNOWN_KIND.to_owned(), |found| found.hardware.kind_word());
         let kind = kinds.entry(word.clone()).or_insert_with(|| HardwareKind {

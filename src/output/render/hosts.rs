@@ -186,10 +186,9 @@ fn secrets_in_use<'a>(
 
 /// Returns the names of the Secrets that a host names, also as kustomize sees them.
 fn secrets_of(host: &Host) -> BTreeSet<&str> {
-    let names = host.network.secrets.iter().map(ObjectName::as_str);
     let fields = host::SECRET_FIELDS.iter();
     let written = fields.filter_map(|field| host.origin.unsubstituted(field));
-    names.chain(written).collect()
+    host.secrets().chain(written).collect()
 }
 
 /// Returns a regular expression of a name, in which variables match any text of their length.

@@ -14,6 +14,7 @@ use crate::base::layout::VARIABLE;
 use crate::plan::skew::{DomainLimit, DomainRule};
 use crate::plan::topology;
 use crate::site::inventory::machine::RequiredMachine;
+use crate::site::inventory::registration::has_invalid_boot_mac;
 use crate::site::inventory::requirements::{HardwareRequirements, UnmetRequirement};
 use crate::site::inventory::usage::HostUsage;
 use crate::site::inventory::{Evidence, Host};
@@ -258,7 +259,7 @@ fn sole_host_of_machine(host: &Host, system: RequiredSystem) -> Option<Refusal> 
 
 /// Requires that the API server accepts the boot MAC address, because it refuses the host otherwise.
 fn with_valid_boot_mac(host: &Host, _: RequiredSystem) -> Option<Refusal> {
-    (host.network.has_invalid_boot_mac && !host.live.is_object).then_some(Refusal::InvalidBootMac)
+    (has_invalid_boot_mac(host) && !host.live.is_object).then_some(Refusal::InvalidBootMac)
 }
 
 /// Requires a free provisioning state, as Cluster API does. A manifest has no state; a live host

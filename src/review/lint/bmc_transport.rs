@@ -22,7 +22,7 @@ pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Opt
         let placement = plan.clusters.get(&cluster.key);
         for assigned in placement.into_iter().flat_map(|placement| placement.values().flatten()) {
             let host = &site.inventory.hosts[assigned.host];
-            let Some(bmc) = &host.bmc else {
+            let Some(bmc) = host.bmc() else {
                 continue;
             };
             // Jump hosts use only Redfish.

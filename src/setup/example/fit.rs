@@ -116,13 +116,10 @@ impl Fit {
         let free = largest_namespace(within_quotas(generated, &all_free));
         let is_machine = |host: &&Host| {
             let devices = &site.settings.provisioning.devices;
-            let has_address = |hardware| {
-                MachineProperties::new(hardware, &host.network.data, &host.labels, devices)
-                    .address(host.network.boot_mac)
-                    .is_some()
-            };
+            let found = hardware.get(&host.key).map(|found| &found.hardware);
+            let machine = || MachineProperties::new(found, &host.network, &host.labels, devices);
             host_state::is_free_machine(site, host)
-                && hardware.get(&host.key).is_some_and(has_address)
+                && machine().address(host.network.boot_mac).is_some()
         };
         let installed: Vec<&Host> = unassigned.map(hosts).filter(is_machine).collect();
         let installed = largest_namespace(within_quotas(generated, &installed));

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::Site;
 use super::inputs::{BuiltSources, InputSelection};
@@ -21,7 +20,6 @@ use super::objects::SiteObjects;
 use crate::base::api::group;
 use crate::base::api::hardware::{self, DETAILS, Hardware};
 use crate::base::api::host::{self, Metadata, ObjectEnvelope, STATUS};
-use crate::base::api::ipam::SpecObject;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
@@ -76,7 +74,6 @@ struct HardwareDocument {
     origin: Origin,
     metadata: Metadata,
     kind: &'static str,
-    boot_mac_address: Option<String>,
     hardware: Vec<(HardwareSource, Hardware)>,
     findings: Vec<Finding>,
 }
@@ -86,19 +83,12 @@ struct HardwareDocument {
 struct HardwareObject {
     api_version: String,
     metadata: Metadata,
-    spec: Option<HardwareSpec<Hardware>>,
-    status: Option<HardwareStatus>,
+    spec: Option<HardwareField>,
+    status: Option<HardwareField>,
 }
 
 #[derive(Deserialize)]
-struct HardwareSpec<H> {
-    #[serde(rename = "bootMACAddress")]
-    boot_mac_address: Option<String>,
-    hardware: Option<H>,
-}
-
-#[derive(Deserialize)]
-struct HardwareStatus {
+struct HardwareField {
     hardware: Option<Hardware>,
 }
 
@@ -130,9 +120,7 @@ fn read(
     let mut names = BuildNames::new(builds, &inputs);
     let mut findings = Vec::new();
     let mut by_host: HardwareByHost = BTreeMap::new();
-    for HardwareDocument { origin, metadata, kind, boot_mac_address, hardware, findings: found } in
-        said
-    {
+    for HardwareDocument { origin, metadata, kind, hardware, findings: found } in said {
         let Some(key) = names.host_key(kind, &origin, &metadata) else {
             continue;
         };
@@ -146,10 +134,8 @@ fn read(
             }
             continue;
         }
-        let known = by_host.entry(key.clone()).or_default();
-        known.boot_mac_address = known.boot_mac_address.take().or(boot_mac_address);
         for (source, hardware) in hardware {
-            match &known.found {
+            match by_host.get(&key) {
                 Some(other) if other.source == source && source == HardwareSource::HardwareData => {
                     if other.hardware != hardware {
                         findings.push(twice(&key, &origin, &other.origin));
@@ -158,8 +144,8 @@ fn read(
                 // A better or an equal source is known.
                 Some(other) if other.source <= source => {}
                 _ => {
-                    known.found =
-                        Some(InspectedHardware { source, hardware, origin: origin.clone() })
+                    let found = InspectedHardware { source, hardware, origin: origin.clone() };
+                    by_host.insert(key.clone(), found);
                 }
             }
         }
@@ -176,27 +162,21 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
     let object = match document.parse::<HardwareObject>() {
         Ok(object) => object,
         Err(_) if document.looks_like_template() => return None,
-        // The fields beside the hardware are still valid.
         Err(error) => {
             let field = if kind == host::KIND { "status" } else { "spec" };
             findings.push(unreadable(kind, &error, &origin, origin.at([field])));
             let ObjectEnvelope { api_version, metadata } = document.parse().ok()?;
-            let object = document.parse::<SpecObject<HardwareSpec<IgnoredAny>>>();
-            let boot_mac_address = object.ok().and_then(|object| object.spec.boot_mac_address);
-            let spec = Some(HardwareSpec { boot_mac_address, hardware: None });
-            HardwareObject { api_version, metadata, spec, status: None }
+            HardwareObject { api_version, metadata, ..HardwareObject::default() }
         }
     };
     if group(&object.api_version) != host::GROUP {
         return None;
     }
-    let is_readable = findings.is_empty();
     let mut hardware = Vec::new();
-    let (boot_mac_address, in_spec) =
-        object.spec.map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
     if kind == hardware::KIND {
-        hardware.extend(in_spec.map(|found| (HardwareSource::HardwareData, found)));
-    } else if is_readable {
+        let found = object.spec.and_then(|spec| spec.hardware);
+        hardware.extend(found.map(|found| (HardwareSource::HardwareData, found)));
+    } else if findings.is_empty() {
         let annotated = |name: &str| object.metadata.annotation(name);
         let mut add = |source: HardwareSource,
                        name: &str,
@@ -210,21 +190,14 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         };
         add(HardwareSource::Status, STATUS, Ok(object.status.and_then(|status| status.hardware)));
         if let Some(text) = annotated(STATUS) {
-            let status = serde_json::from_str::<HardwareStatus>(text);
+            let status = serde_json::from_str::<HardwareField>(text);
             add(HardwareSource::StatusAnnotation, STATUS, status.map(|status| status.hardware));
         }
         if let Some(text) = annotated(DETAILS) {
             add(HardwareSource::DetailsAnnotation, DETAILS, serde_json::from_str(text).map(Some));
         }
     }
-    Some(HardwareDocument {
-        origin,
-        metadata: object.metadata,
-        kind,
-        boot_mac_address,
-        hardware,
-        findings,
-    })
+    Some(HardwareDocument { origin, metadata: object.metadata, kind, hardware, findings })
 }
 
 fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> Finding {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::net::IpAddr;
 
-use super::hardware::HostHardware;
 use crate::base::api::address::is_reachable;
+use crate::base::api::hardware::Hardware;
 use crate::base::api::ipam::{
     ADDRESSES, AddressObject, AddressSpec, InterfaceAddresses, PoolSpec, claim_of,
 };
@@ -254,9 +254,9 @@ impl ClaimedAddresses {
 }
 
 /// Returns the addresses that inspection found, by interface.
-pub(crate) fn inspected_addresses(hardware: &HostHardware) -> BTreeMap<String, KnownAddress> {
+pub(crate) fn inspected_addresses(hardware: &Hardware) -> BTreeMap<String, KnownAddress> {
     let mut addresses = BTreeMap::new();
-    for nic in hardware.found.iter().flat_map(|found| &found.hardware.nics) {
+    for nic in &hardware.nics {
         let address = nic.ip.as_ref().and_then(|ip| ip.trim().parse().ok());
         let address = address.filter(|address| is_reachable(*address));
         if let (Some(name), Some(address)) = (&nic.name, address) {

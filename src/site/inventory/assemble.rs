@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::addresses::ClaimedAddresses;
 use super::evidence::Evidence;
-use super::hardware::{HardwareByHost, HostHardware};
+use super::hardware::HardwareByHost;
 use super::host::Host;
 use super::host_document::HostDocument;
 use super::join::HostDescriptions;
@@ -84,14 +84,12 @@ pub(crate) fn assemble(
 ) -> (Inventory, Vec<Finding>) {
     let output = &settings.output;
     let mut findings = Vec::new();
-    let nothing = HostHardware::default();
     let join = |(key, mut documents): (HostKey, Vec<HostDocument>)| {
         documents.sort_by_key(rank);
         let (mut descriptions, mut findings) = (HostDescriptions::default(), Vec::new());
         for document in documents {
             descriptions.add(Box::new(document), builds, settings, &mut findings);
         }
-        let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
         let host = descriptions.join(key, settings, &networks, hardware, &mut findings);
         (host, findings)
     };

@@ -12,18 +12,7 @@ use crate::base::api::without_nulls;
 use crate::base::finding::Origin;
 
 /// Hardware of hosts by namespace and name.
-pub type HardwareByHost = BTreeMap<HostKey, HostHardware>;
-
-/// Known hardware of a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct HostHardware {
-    /// MAC address of the boot interface (`spec.bootMACAddress`).
-    #[serde(rename = "bootMACAddress", skip_serializing_if = "Option::is_none")]
-    pub boot_mac_address: Option<String>,
-    /// Inspected hardware and its source.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub found: Option<InspectedHardware>,
-}
+pub type HardwareByHost = BTreeMap<HostKey, InspectedHardware>;
 
 /// Inspected hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

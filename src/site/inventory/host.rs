@@ -17,12 +17,13 @@ use super::usage::HostUsage;
 use crate::base::api::assignment::{Claim, ReleaseProgress};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::hardware_identity::HardwareIdentity;
-use crate::base::api::host::BmcDetails;
+use crate::base::api::host::{BareMetalHostSpec, BmcDetails};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{HostKey, Namespace, ObjectName};
 use crate::base::api::network_data::NoAddress;
 use crate::base::api::reservation::Tenants;
 use crate::base::finding::{Origin, Place, RouteStep};
+use crate::base::text::non_empty;
 
 /// A host of the site.
 #[derive(Debug, Clone)]
@@ -51,10 +52,8 @@ pub struct Host {
     /// Description of the agent that applies an observed host in full. A partial object would erase
     /// its spec.
     pub applied_in_full_by: Option<String>,
-    /// Access to its BMC.
-    pub bmc: Option<BmcDetails>,
-    /// Set if its manifest has no boolean in `spec.online`, and no snapshot shows it.
-    pub has_invalid_online: bool,
+    /// The spec of its manifest, or else of its snapshot.
+    pub spec: Option<Box<BareMetalHostSpec>>,
     /// Field of its manifest that differs from the live object, if Metal3 refuses the change.
     pub refused_change: Option<&'static [&'static str]>,
     /// Annotation that reserves it.
@@ -150,18 +149,8 @@ pub struct HostNetwork {
     pub data: HostNetworkData,
     /// Addresses from other sources than network data, by interface.
     pub addresses: BTreeMap<String, KnownAddress>,
-    /// Field that names the Secret with them, or would.
-    pub field: &'static [&'static str],
-    /// Secrets of its namespace that it names: BMC credentials and network data.
-    pub secrets: Box<[ObjectName]>,
     /// MAC address that it boots from (`spec.bootMACAddress`).
     pub boot_mac: Option<MacAddress>,
-    /// Set if the field has any text.
-    pub has_boot_mac: bool,
-    /// Set if the API server refuses the field.
-    pub has_invalid_boot_mac: bool,
-    /// Set if the manifest names network data of another namespace, which Metal3 refuses.
-    pub is_in_other_namespace: bool,
 }
 
 impl Host {
@@ -171,9 +160,27 @@ impl Host {
         self.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
     }
 
-    /// Returns the place of the field that names the host's network data.
+    /// Returns the access to its BMC.
+    pub fn bmc(&self) -> Option<&BmcDetails> {
+        self.spec.as_ref()?.bmc.as_ref()
+    }
+
+    /// Returns the names of Secrets of its namespace: BMC credentials and network data.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let names = self.spec.iter().flat_map(|spec| spec.references()).map(|(_, name)| name);
+        names.filter(|name| name.parse::<ObjectName>().is_ok())
+    }
+
+    /// Returns the place of the field that names the host's network data, or should name it.
     pub(crate) fn network_place(&self) -> Place {
-        self.origin.at(self.network.field.iter().copied())
+        let is_for_inspection = self.spec.as_ref().is_some_and(|spec| {
+            let name = spec.network_data.as_ref().and_then(|secret| non_empty(&secret.name));
+            name.is_none() && spec.preprovisioning_network_data_name.is_some()
+        });
+        match is_for_inspection {
+            true => self.origin.at(["spec", "preprovisioningNetworkDataName"]),
+            false => self.origin.at(["spec", "networkData", "name"]),
+        }
     }
 
     /// Returns the root whose build renders the host in full, if an agent applies it.

@@ -106,7 +106,7 @@ pub(crate) fn shared<'a>(
         shared.push((sharing, Identity::Serial(serial.into())));
     }
     for sharing in endpoints.into_values().flat_map(by_system) {
-        let bmc = hosts[sharing[0]].1.bmc.as_ref();
+        let bmc = hosts[sharing[0]].1.bmc();
         let address = bmc.map(|bmc| without_user(&bmc.address));
         shared.push((sharing, Identity::Bmc(address.unwrap_or_default())));
     }

@@ -7,13 +7,12 @@ use super::addresses::inspected_addresses;
 use super::appliers;
 use super::apply_options;
 use super::evidence::Evidence;
-use super::hardware::HostHardware;
+use super::hardware::HardwareByHost;
 use super::host::{AssignmentLabels, Host, HostNetwork, LiveState};
-use super::host_document::{HostDocument, named_secrets};
+use super::host_document::HostDocument;
 use super::machine::{self, MachineProperties};
 use super::maintenance::MaintenanceMark;
 use super::network_index::Networks;
-use super::networks;
 use super::registration;
 use super::undecided::VariableValue;
 use super::usage::HostUsage;
@@ -88,7 +87,7 @@ impl HostDescriptions {
         key: HostKey,
         settings: &Settings,
         networks: &Networks,
-        hardware: Option<&HostHardware>,
+        hardware: Option<&HardwareByHost>,
         findings: &mut Vec<Finding>,
     ) -> Option<Host> {
         if self.all().all(|document| document.host.spec.is_none()) {
@@ -106,7 +105,8 @@ impl HostDescriptions {
         let (data, found) = networks.network(primary);
         findings.extend(found);
         let live_state = self.live_state();
-        let inspected = hardware.filter(|_| settings.inventory.inspected_addresses);
+        let found = hardware.and_then(|all| all.get(&key)).map(|found| &found.hardware);
+        let inspected = found.filter(|_| settings.inventory.inspected_addresses);
         let mut addresses = inspected.map(inspected_addresses).unwrap_or_default();
         let (claimed, namespace) = (&networks.claimed, &key.namespace);
         addresses.extend(claimed.host_addresses(&key, live_state.machine_in(namespace)));
@@ -114,23 +114,16 @@ impl HostDescriptions {
             let origin = &document.origin;
             addresses.extend(claimed.annotated_addresses(namespace, text, origin, findings));
         }
-        let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
         let network = HostNetwork {
             data,
             addresses,
-            field: networks::field(spec),
-            secrets: spec.map(named_secrets).unwrap_or_default(),
-            boot_mac: boot_mac.and_then(|mac| mac.parse().ok()),
-            has_boot_mac: boot_mac.is_some_and(|mac| !mac.is_empty()),
-            has_invalid_boot_mac: boot_mac.is_some_and(registration::is_invalid_boot_mac),
-            is_in_other_namespace: !live_state.is_object
-                && spec.is_some_and(|spec| registration::is_in_other_namespace(&key, spec)),
+            boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
         };
         let none = BTreeMap::new();
         let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
-        let machine = hardware.map(|hardware| {
+        let machine = hardware.map(|_| {
             findings.extend(machine::unclear_labels(&key, labels, &primary.origin));
-            MachineProperties::new(hardware, &network.data, labels, &settings.provisioning.devices)
+            MachineProperties::new(found, &network, labels, &settings.provisioning.devices)
         });
         let mut host = Host {
             own_namespace: primary.own_namespace.clone(),
@@ -147,12 +140,10 @@ impl HostDescriptions {
                 appliers::applied_in_full(&key, &live.host.metadata, settings)
                     .or_else(|| live.rendered_by.clone())
             }),
-            bmc: None,
+            spec: None,
             refused_change: manifest.zip(live).and_then(|(manifest, live)| {
                 registration::refused_change(&manifest.host, &live.host)
             }),
-            has_invalid_online: !live_state.is_object
-                && spec.is_some_and(|spec| registration::is_invalid_online(spec.online.as_ref())),
             reserved_by: UNHEALTHY
                 .into_iter()
                 .chain([PAUSED, DETACHED])
@@ -170,8 +161,8 @@ impl HostDescriptions {
             live: live_state,
             assignment: self.assignment_labels(settings),
             network,
-            hardware: match hardware.and_then(|hardware| hardware.found.as_ref()) {
-                Some(found) => HardwareIdentity::from(&found.hardware),
+            hardware: match found {
+                Some(found) => HardwareIdentity::from(found),
                 None => self.hardware_identity(),
             },
             same_machine: None,
@@ -182,7 +173,7 @@ impl HostDescriptions {
         // Moved, because a site has thousands.
         let primary = *self.manifest.or(self.snapshot)?.host;
         host.labels = primary.metadata.labels.unwrap_or_default();
-        host.bmc = primary.spec.and_then(|spec| spec.bmc);
+        host.spec = primary.spec.map(Box::new);
         Some(host)
     }
 

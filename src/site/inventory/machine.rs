@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-use super::hardware::HostHardware;
-use super::networks::HostNetworkData;
+use super::host::HostNetwork;
 use crate::base::api::address::is_reachable;
-use crate::base::api::hardware::{self, DiskKind, HardwareText, Nic};
+use crate::base::api::hardware::{self, DiskKind, Hardware, HardwareText, Nic};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::HostKey;
 use crate::base::api::provisioning::{QAT, SRIOV, probable_value};
@@ -157,12 +156,11 @@ impl MachineProperties {
 
     /// Derives the properties from hardware, network data and labels.
     pub(crate) fn new(
-        hardware: &HostHardware,
-        network: &HostNetworkData,
+        found: Option<&Hardware>,
+        network: &HostNetwork,
         labels: &BTreeMap<String, String>,
         devices: &Devices,
     ) -> Self {
-        let found = hardware.found.as_ref().map(|found| &found.hardware);
         let cards = || found.into_iter().flat_map(|found| &found.nics);
         let mut nics: Vec<NetworkCard> = Vec::new();
         for (card, mac) in
@@ -170,7 +168,7 @@ impl MachineProperties {
         {
             add(&mut nics, mac, card.ip.as_deref().and_then(|text| text.trim().parse().ok()));
         }
-        if let Ok(data) = network {
+        if let Ok(data) = &network.data {
             let addressed: Vec<MacAddress> =
                 nics.iter().filter(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac).collect();
             for (mac, address) in data.card_addresses().filter(|(mac, _)| !addressed.contains(mac))
@@ -200,7 +198,7 @@ impl MachineProperties {
         });
         let text = |what: HardwareText| Some((what, found?.text(what)?.to_owned()));
         Self {
-            boot_mac: hardware.boot_mac_address.as_deref().and_then(|text| text.parse().ok()),
+            boot_mac: network.boot_mac,
             nics,
             cpu: found.and_then(|found| found.cpu.count),
             memory_mib: found.and_then(|found| found.ram_mebibytes),
@@ -253,24 +251,20 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::base::api::hardware::Hardware;
     use crate::base::api::network_data::NetworkData;
-    use crate::base::finding::Origin;
-    use crate::site::inventory::hardware::{HardwareSource, InspectedHardware};
 
     /// Returns a machine with inspected hardware, network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> MachineProperties {
-        let found = (!hardware.is_empty()).then(|| InspectedHardware {
-            source: HardwareSource::Status,
-            hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
-            origin: Origin::for_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
-        });
-        let hardware =
-            HostHardware { boot_mac_address: Some("00-00-5E-00-53-01".to_owned()), found };
-        let network = Ok(Arc::new(NetworkData::parse(network_data).unwrap()));
+        let found: Option<Hardware> =
+            (!hardware.is_empty()).then(|| yaml_serde::from_str(hardware).unwrap());
+        let network = HostNetwork {
+            data: Ok(Arc::new(NetworkData::parse(network_data).unwrap())),
+            addresses: BTreeMap::new(),
+            boot_mac: "00-00-5E-00-53-01".parse().ok(),
+        };
         let labels =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        MachineProperties::new(&hardware, &network, &labels, &Devices::default())
+        MachineProperties::new(found.as_ref(), &network, &labels, &Devices::default())
     }
 
     fn addresses(machine: &MachineProperties) -> Vec<String> {

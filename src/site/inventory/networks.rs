@@ -7,11 +7,10 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 
 use super::keyless::KeylessSecret;
-use crate::base::api::host;
 use crate::base::api::names::{ObjectName, SecretKey};
 use crate::base::api::network_data::{MalformedNetworkData, NetworkData};
 use crate::base::finding::{DocumentField, Origin, Place};
-use crate::base::text::{from_base64, non_empty};
+use crate::base::text::from_base64;
 use crate::input::kustomize::Builds;
 use crate::input::load::sops;
 
@@ -164,18 +163,4 @@ pub(crate) fn read_text(text: &str) -> Result<NetworkData, NetworkDataError> {
         return Err(NetworkDataError::Encrypted);
     }
     NetworkData::parse(text).map_err(NetworkDataError::Malformed)
-}
-
-/// Returns the route of the field that names a host's network data, or should name it.
-pub(crate) fn field(spec: Option<&host::BareMetalHostSpec>) -> &'static [&'static str] {
-    let named = |reference: &host::NamespacedReference| non_empty(&reference.name).is_some();
-    match spec {
-        Some(spec)
-            if !spec.network_data.as_ref().is_some_and(named)
-                && spec.preprovisioning_network_data_name.is_some() =>
-        {
-            &["spec", "preprovisioningNetworkDataName"]
-        }
-        _ => &["spec", "networkData", "name"],
-    }
 }

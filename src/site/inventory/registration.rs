@@ -6,11 +6,11 @@ use super::host::Host;
 use crate::base::api::bmc::{BmcAddress, InvalidBmcAddress};
 use crate::base::api::host::{self, BareMetalHost, BareMetalHostSpec};
 use crate::base::api::mac::MacAddress;
-use crate::base::api::names::{HostKey, is_label};
+use crate::base::api::names::is_label;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout::VARIABLE;
-use crate::base::text::counted;
+use crate::base::text::{counted, non_empty};
 
 /// A mistake that some hosts share.
 struct HostMistake<'a> {
@@ -33,7 +33,7 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             help: "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs \
                    in by the Secret that spec.bmc.credentialsName names",
             place: &|host| {
-                let has_user = host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
+                let has_user = host.bmc().is_some_and(|bmc| host::has_user(&bmc.address));
                 has_user.then(|| host.origin.at(BMC_ADDRESS))
             },
         },
@@ -43,7 +43,7 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             help: "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits \
                    with colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
                    only if a snapshot shows it",
-            place: &|host| host.network.has_invalid_boot_mac.then(|| host.origin.at(BOOT_MAC)),
+            place: &|host| has_invalid_boot_mac(host).then(|| host.origin.at(BOOT_MAC)),
         },
         HostMistake {
             code: Code::RefusedHost,
@@ -58,7 +58,8 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             help: "move the Secret to the host's namespace, and remove `namespace` here; until then the API server \
                    refuses the host, and an agent may apply nothing of that build",
             place: &|host| {
-                host.network.is_in_other_namespace.then(|| host.origin.at(NETWORK_NAMESPACE))
+                let is_refused = !host.live.is_object && is_in_other_namespace(host);
+                is_refused.then(|| host.origin.at(["spec", "networkData", "namespace"]))
             },
         },
         HostMistake {
@@ -87,7 +88,10 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             what: "neither true nor false in `spec.online`",
             help: "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, \
                    and an agent may apply nothing of that build",
-            place: &|host| host.has_invalid_online.then(|| host.origin.at(["spec", "online"])),
+            place: &|host| {
+                let is_refused = !host.live.is_object && has_invalid_online(host);
+                is_refused.then(|| host.origin.at(["spec", "online"]))
+            },
         },
         HostMistake {
             code: Code::RefusedHost,
@@ -95,7 +99,7 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             help: "name the Secret with `username` and `password` in `spec.bmc.credentialsName`; until then Metal3 does not \
                    register the host",
             place: &|host| {
-                let bmc = host.bmc.as_ref().filter(|_| !host.live.is_object)?;
+                let bmc = host.bmc().filter(|_| !host.live.is_object)?;
                 let is_missing = !bmc.address.is_empty() && bmc.credentials_name.is_empty();
                 is_missing.then(|| host.origin.at(["spec", "bmc"]))
             },
@@ -124,7 +128,6 @@ impl HostMistake<'_> {
 
 pub(super) const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
 const BOOT_MAC: [&str; 2] = ["spec", "bootMACAddress"];
-const NETWORK_NAMESPACE: [&str; 3] = ["spec", "networkData", "namespace"];
 
 /// Returns whether Metal3's webhook takes a name for a UUID, with or without hyphens.
 fn is_uuid(name: &str) -> bool {
@@ -138,12 +141,10 @@ fn is_uuid(name: &str) -> bool {
 }
 
 /// Returns whether a host names network data of another namespace. Metal3's webhook refuses that.
-pub(super) fn is_in_other_namespace(key: &HostKey, spec: &BareMetalHostSpec) -> bool {
-    let namespace = spec.network_data.as_ref().and_then(|data| data.namespace.as_deref());
-    namespace.is_some_and(|namespace| {
-        !namespace.is_empty()
-            && namespace != key.namespace.as_str()
-            && !namespace.contains(VARIABLE)
+fn is_in_other_namespace(host: &Host) -> bool {
+    let data = host.spec.as_ref().and_then(|spec| spec.network_data.as_ref());
+    data.and_then(|data| non_empty(&data.namespace)).is_some_and(|namespace| {
+        namespace != host.key.namespace.as_str() && !namespace.contains(VARIABLE)
     })
 }
 
@@ -174,14 +175,14 @@ pub(super) fn refused_change(
 
 /// Parses the BMC address of a host, unless it is absent or a variable decides it.
 pub(super) fn bmc_address(host: &Host) -> Option<Result<BmcAddress, InvalidBmcAddress>> {
-    let address = host.bmc.as_ref()?.address.as_str();
+    let address = host.bmc()?.address.as_str();
     (!address.is_empty() && !address.contains(VARIABLE)).then(|| BmcAddress::parse(address))
 }
 
 /// Returns whether Metal3 cannot register a host, which no snapshot shows: it refuses one with an invalid
 /// BMC address, and keeps one without any as `unmanaged`.
 pub(crate) fn lacks_bmc(host: &Host) -> bool {
-    let has_variable = host.bmc.as_ref().is_some_and(|bmc| bmc.address.contains(VARIABLE));
+    let has_variable = host.bmc().is_some_and(|bmc| bmc.address.contains(VARIABLE));
     let is_valid = |parsed: Result<BmcAddress, _>| parsed.is_ok_and(|bmc| bmc.driver().is_ok());
     !host.live.is_object && !has_variable && !bmc_address(host).is_some_and(is_valid)
 }
@@ -211,7 +212,6 @@ fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
 /// Returns whether a host has no boot MAC address although its driver boots it from the network. Until
 /// August 2026 Metal3 refused such hosts; since then inspection has to find the address.
 fn lacks_boot_mac(host: &Host) -> bool {
-    let is_known = host.network.boot_mac.is_some() || host.network.has_boot_mac;
     let needs = || {
         let Some(Ok(address)) = bmc_address(host) else {
             return false;
@@ -219,24 +219,29 @@ fn lacks_boot_mac(host: &Host) -> bool {
         address.driver().is_ok_and(|driver| !driver.ends_with("virtualmedia"))
     };
     // A host with a state is registered, with or without it.
-    !is_known && host.live.provisioning.is_none() && needs()
+    boot_mac(host).is_none() && host.live.provisioning.is_none() && needs()
 }
 
 /// Returns whether the API server refuses a power state.
-pub(super) fn is_invalid_online(online: Option<&Value>) -> bool {
-    match online {
+fn has_invalid_online(host: &Host) -> bool {
+    host.spec.as_ref().is_some_and(|spec| match &spec.online {
         Some(Value::Bool(_)) => false,
         Some(Value::String(text)) => !text.contains(VARIABLE),
         _ => true,
-    }
+    })
 }
 
-/// Returns whether the API server and Ironic refuse a boot MAC address.
-pub(super) fn is_invalid_boot_mac(text: &str) -> bool {
-    let has_colons = text.bytes().filter(|byte| *byte == b':').count() == 5;
-    let parsed: Option<MacAddress> = text.parse().ok();
-    let is_accepted = has_colons && parsed.is_some_and(MacAddress::is_unicast);
-    !text.is_empty() && !text.contains(VARIABLE) && !is_accepted
+/// Returns whether the API server and Ironic refuse the boot MAC address of a host.
+pub(crate) fn has_invalid_boot_mac(host: &Host) -> bool {
+    boot_mac(host).is_some_and(|text| {
+        let has_colons = text.bytes().filter(|byte| *byte == b':').count() == 5;
+        let is_unicast = host.network.boot_mac.is_some_and(MacAddress::is_unicast);
+        !text.contains(VARIABLE) && !(has_colons && is_unicast)
+    })
+}
+
+fn boot_mac(host: &Host) -> Option<&str> {
+    non_empty(&host.spec.as_ref()?.boot_mac_address)
 }
 
 /// Returns a subject with its verb: `host metal/r07-n01 has`, `2 hosts have`; `None` for no host.

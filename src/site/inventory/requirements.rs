@@ -94,18 +94,19 @@ impl UnmetRequirement {
         Self { reason: reason.into(), rule: rule.into() }
     }
 
-    /// Returns a part that inspection results lack.
-    fn unknown_part(part: &str) -> Self {
-        Self::new(format!("has no known {part}"), format!("without known {part}"))
-    }
-
-    /// Returns a text that does not match the one that is asked for.
-    fn text(what: impl fmt::Display, found: Option<&String>, asked: &str, rule: String) -> Self {
+    /// Compares a text with the one that is asked for.
+    fn text(
+        what: impl fmt::Display,
+        found: Option<&String>,
+        asked: &str,
+        matches: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
         let reason = match found {
+            Some(found) if matches(found) => return None,
             Some(found) => format!("has the {what} `{found}`, and `{asked}` is asked for"),
             None => format!("has no known {what}"),
         };
-        Self::new(reason, rule)
+        Some(Self::new(reason, format!("without the {what} `{asked}`")))
     }
 }
 
@@ -355,60 +356,42 @@ impl MachineProperties {
         &'a self,
         asked: &'a HardwareRequirements,
     ) -> impl Iterator<Item = UnmetRequirement> + 'a {
-        let texts = asked.texts.iter().filter_map(|(what, pattern)| {
-            let has = self.texts.get(what);
-            let is_met = has.is_some_and(|has| pattern.matches(has));
-            let rule = format!("without the {what} `{}`", pattern.text);
-            (!is_met).then(|| UnmetRequirement::text(what, has, &pattern.text, rule))
+        let cpus = &self.cpus;
+        let architectures = asked.architectures.iter().filter_map(|asked| {
+            let is_it = |has: &str| architecture(has) == architecture(asked);
+            UnmetRequirement::text("CPU architecture", cpus.architecture.as_ref(), asked, is_it)
         });
+        let models = asked.models.iter().filter_map(|asked| {
+            let is_it = |has: &str| asked.matches(has);
+            UnmetRequirement::text("CPU model", cpus.model.as_ref(), &asked.text, is_it)
+        });
+        let texts = asked.texts.iter().filter_map(|(what, asked)| {
+            let is_it = |has: &str| asked.matches(has);
+            UnmetRequirement::text(what, self.texts.get(what), &asked.text, is_it)
+        });
+        let flags = asked.flags.iter().filter(|flag| !cpus.lacks_flags() && !cpus.has_flag(flag));
+        let flags = flags
+            .map(|flag| UnmetRequirement::new(format!("has no {flag}"), format!("without {flag}")));
         let has_speed = |nic: &RequiredNics| nic.speed_gbps > 0;
         let lacks_speeds = self.cards.iter().all(|card| card.speed_gbps.is_none())
             && asked.nics.iter().any(has_speed);
-        let part =
-            |is_unknown: bool, part| is_unknown.then(|| UnmetRequirement::unknown_part(part));
-        let disks = part(self.disks.is_empty() && !asked.disks.is_empty(), "disks");
-        let nics = part(lacks_speeds, "speed of a network card");
-        self.cpus
-            .lack(asked)
+        let unknown = |is_unknown: bool, part| {
+            is_unknown.then(|| {
+                let (reason, rule) =
+                    (format!("has no known {part}"), format!("without known {part}"));
+                UnmetRequirement::new(reason, rule)
+            })
+        };
+        let lacks_flags = cpus.lacks_flags() && !asked.flags.is_empty();
+        let disks = unknown(self.disks.is_empty() && !asked.disks.is_empty(), "disks");
+        let nics = unknown(lacks_speeds, "speed of a network card");
+        architectures
+            .chain(models)
+            .chain(unknown(lacks_flags, "CPU features"))
+            .chain(flags)
             .chain(disks.or_else(|| too_few(&asked.disks, &self.disks)))
             .chain(nics.or_else(|| too_few(&asked.nics, &self.cards)))
             .chain(texts)
-    }
-}
-
-impl Cpus {
-    /// Returns the unmet requirements on the kind of CPUs.
-    fn lack<'a>(
-        &'a self,
-        asked: &'a HardwareRequirements,
-    ) -> impl Iterator<Item = UnmetRequirement> + 'a {
-        let is_same = |has: &String, asked: &str| architecture(has) == architecture(asked);
-        let architectures = asked.architectures.iter().filter(move |asked| {
-            !self.architecture.as_ref().is_some_and(|has| is_same(has, asked))
-        });
-        let architectures = architectures.map(|asked| {
-            let rule = format!("without CPUs of the architecture `{asked}`");
-            UnmetRequirement::text("CPU architecture", self.architecture.as_ref(), asked, rule)
-        });
-        let models = asked
-            .models
-            .iter()
-            .filter(|asked| !self.model.as_ref().is_some_and(|has| asked.matches(has)))
-            .map(|TextPattern { text, .. }| {
-                let rule = format!("without a CPU model `{text}`");
-                UnmetRequirement::text("CPU model", self.model.as_ref(), text, rule)
-            });
-        let is_unknown = self.lacks_flags() && !asked.flags.is_empty();
-        let flags =
-            asked.flags.iter().filter(move |asked| !is_unknown && !self.has_flag(asked)).map(
-                |asked| {
-                    UnmetRequirement::new(format!("has no {asked}"), format!("without {asked}"))
-                },
-            );
-        architectures
-            .chain(models)
-            .chain(is_unknown.then(|| UnmetRequirement::unknown_part("CPU features")))
-            .chain(flags)
     }
 }
 
@@ -442,24 +425,17 @@ impl HardwareRequirements {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::base::api::hardware::Hardware;
-    use crate::base::finding::Origin;
     use crate::input::settings::provisioning::Devices;
-    use crate::site::inventory::hardware::{HardwareSource, HostHardware, InspectedHardware};
+    use crate::site::inventory::host::HostNetwork;
     use crate::site::inventory::networks::NoNetworkData;
 
     fn machine(hardware: &str) -> MachineProperties {
-        let found = InspectedHardware {
-            source: HardwareSource::Status,
-            hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
-            origin: Origin::for_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
-        };
-        let hardware = HostHardware { boot_mac_address: None, found: Some(found) };
-        let none = BTreeMap::new();
-        MachineProperties::new(&hardware, &Err(NoNetworkData::Absent), &none, &Devices::default())
+        let hardware = yaml_serde::from_str::<Hardware>(hardware).unwrap();
+        let data = Err(NoNetworkData::Absent);
+        let network = HostNetwork { data, addresses: BTreeMap::new(), boot_mac: None };
+        MachineProperties::new(Some(&hardware), &network, &BTreeMap::new(), &Devices::default())
     }
 
     fn lacks(machine: &MachineProperties, asked: &HardwareRequirements) -> Vec<String> {

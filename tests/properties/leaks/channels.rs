@@ -145,7 +145,9 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
             said.json("explain --format json", &explanation);
         }
         if let Some(hardware) = known_hardware.remove(&host.key) {
-            said.people("explain", &report::explain_hardware(&hardware));
+            let spec = host.spec.as_ref();
+            let boot_mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
+            said.people("explain", &report::explain_hardware(boot_mac, Some(&hardware)));
             said.json("explain --format json", &hardware);
         }
     }

@@ -248,7 +248,7 @@ impl<'a> OutputHost<'a> {
         };
         let labels = host.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let part = assigned.map(|(_, part)| part);
-        let bmc = host.bmc.as_ref();
+        let bmc = host.bmc();
         let bmc = bmc.and_then(|bmc| BmcAddress::parse(&without_user(&bmc.address)).ok());
         Self {
             namespace: &host.key.namespace,

@@ -36,7 +36,7 @@ pub(super) fn egress(renderer: &Renderer<'_>, hosts: &[ReachableHost<'_>]) -> Op
     let addresses = hosts.iter().map(|host| host.address).chain(services).map(IpNetwork::from);
     let mut bmcs: BTreeMap<u16, BTreeSet<String>> = BTreeMap::new();
     for (host, _) in renderer.hosts(|_| true) {
-        let address = host.bmc.as_ref().and_then(|bmc| BmcAddress::parse(&bmc.address).ok());
+        let address = host.bmc().and_then(|bmc| BmcAddress::parse(&bmc.address).ok());
         // Jump hosts use only Redfish. The addresses of names are unknown.
         if let Some(bmc) = address.filter(BmcAddress::is_redfish)
             && let Ok(address) = bmc.host.parse::<IpAddr>()

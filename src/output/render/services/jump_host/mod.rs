@@ -116,7 +116,7 @@ fn credentials(renderer: &Renderer<'_>, service: &ClusterService, host: &Host) -
 /// Returns the Secret with the credentials of a host's BMC.
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
     // The API server rejects any other name.
-    let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
+    let name = host.bmc()?.credentials_name.parse().ok()?;
     Some(SecretKey { namespace: host.key.namespace.clone(), name })
 }
 
@@ -241,7 +241,7 @@ fn is_dns_name(text: &str) -> bool {
 
 /// Returns the address of a host's BMC; `None` for an invalid one, which the inventory reports.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<BmcValues> {
-    let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
+    let bmc = host.bmc().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
         let message =
             format!("the credentialsName of host {} is not a valid name of a Secret", host.key);
