@@ -48,58 +48,49 @@ impl Assignments<'_> {
                 (_, None) => "it stays; `--rebalance` replaces such hosts where possible".to_owned(),
             };
             let unusable = eligibility::unusable(host, RequiredSystem::NoSystem);
-            let labels = host.origin.at(["metadata", "labels"]);
             let request = site.valid_cluster(cluster);
             let set = request.and_then(|request| request.node_set(part));
             let asked = |field: fn(&NodeSet) -> &DocumentField| match set {
                 Some(set) => Some(field(set).place()),
                 None => request.map(|request| request.origin.name()),
             };
-            let (code, place, asked_for) = match violation {
-                Violation::SharesDomain => {
-                    (Code::Flawed, labels, asked(|set| set.topology_at.first().unwrap_or(&set.at)))
-                }
-                Violation::OtherDomain => (Code::Flawed, labels, asked(|set| &set.at)),
-                Violation::NotSelected => (Code::Flawed, labels, asked(|set| &set.selector_at)),
-                Violation::Insufficient | Violation::ReservedForOthers => {
-                    (Code::Flawed, host.origin.name(), asked(|set| &set.at))
-                }
-                Violation::NotInstalled => {
-                    (Code::Failing, host.live_place(["status", "provisioning", "state"]), None)
-                }
-                Violation::Consumed => {
-                    let place = host.live_place(["spec", "consumerRef"]);
-                    (Code::NamedHostRefused, place, asked(|set| &set.at))
-                }
+            let live = |route: &[&str]| host.live_place(route.iter().copied());
+            let place = match violation {
                 Violation::InMaintenance | Violation::UsedByAnother => return None,
-                Violation::Unclaimable => {
-                    let place = match &unusable {
-                        Some(Refusal::InUse(usage)) => host.live_place(usage.route()),
-                        Some(Refusal::NotFree(_)) => {
-                            host.live_place(["status", "provisioning", "state"])
-                        }
-                        _ => host.origin.name(),
-                    };
-                    (Code::Flawed, place, None)
+                Violation::SharesDomain | Violation::OtherDomain | Violation::NotSelected => {
+                    host.origin.at(["metadata", "labels"])
                 }
-                Violation::Reserved(DETACHED_STATE) => {
-                    (Code::Flawed, host.live_place(["status", "operationalStatus"]), None)
-                }
-                Violation::Reserved(EXTERNALLY_PROVISIONED) => {
-                    (Code::Flawed, host.live_place(["spec", EXTERNALLY_PROVISIONED]), None)
-                }
-                Violation::Reserved(annotation) => {
-                    (Code::Flawed, host.live_place(["metadata", "annotations", annotation]), None)
-                }
-                Violation::Unhealthy => {
-                    (Code::Failing, host.live_place(["metadata", "annotations"]), None)
-                }
-                Violation::Failed => {
-                    (Code::Failing, host.live_place(["status", "errorMessage"]), None)
-                }
-                Violation::Deleting => {
-                    (Code::Failing, host.live_place(["metadata", "deletionTimestamp"]), None)
-                }
+                Violation::Insufficient | Violation::ReservedForOthers => host.origin.name(),
+                Violation::NotInstalled => live(&["status", "provisioning", "state"]),
+                Violation::Consumed => live(&["spec", "consumerRef"]),
+                Violation::Unclaimable => match &unusable {
+                    Some(Refusal::InUse(usage)) => host.live_place(usage.route()),
+                    Some(Refusal::NotFree(_)) => live(&["status", "provisioning", "state"]),
+                    _ => host.origin.name(),
+                },
+                Violation::Reserved(DETACHED_STATE) => live(&["status", "operationalStatus"]),
+                Violation::Reserved(field @ EXTERNALLY_PROVISIONED) => live(&["spec", field]),
+                Violation::Reserved(mark) => live(&["metadata", "annotations", mark]),
+                Violation::Unhealthy => live(&["metadata", "annotations"]),
+                Violation::Failed => live(&["status", "errorMessage"]),
+                Violation::Deleting => live(&["metadata", "deletionTimestamp"]),
+            };
+            let code = match violation {
+                Violation::Consumed => Code::NamedHostRefused,
+                Violation::NotInstalled
+                | Violation::Unhealthy
+                | Violation::Failed
+                | Violation::Deleting => Code::Failing,
+                _ => Code::Flawed,
+            };
+            let asked_for = match violation {
+                Violation::SharesDomain => asked(|set| set.topology_at.first().unwrap_or(&set.at)),
+                Violation::NotSelected => asked(|set| &set.selector_at),
+                Violation::OtherDomain
+                | Violation::Insufficient
+                | Violation::ReservedForOthers
+                | Violation::Consumed => asked(|set| &set.at),
+                _ => None,
             };
             let missing_key = match (violation, request, set) {
                 (Violation::NotSelected, Some(request), Some(set)) => {
@@ -115,7 +106,7 @@ impl Assignments<'_> {
                 (None, Some(refusal)) if *violation == Violation::Unclaimable => {
                     refusal.to_string()
                 }
-                (None, _) => violation.words().to_owned(),
+                (None, _) => violation.to_string(),
             };
             let message = format!("host {} ({part} of {cluster}) {words}", host.key);
             let asked_for = asked_for.map(|place| (place, "what the node set asks for"));

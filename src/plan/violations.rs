@@ -28,36 +28,49 @@ const UNMANAGED: &str = "unmanaged";
 const INSTALLING: &str = "provisioning";
 
 /// The reason why a retained host would not be chosen again. The worst comes last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The display completes the sentence "the host …".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub(super) enum Violation {
-    /// Another host of the node set is in its topology domain.
+    #[display("shares its topology domain with another host of the node set")]
     SharesDomain,
-    /// Other hosts of the node set are in another topology domain, and all must be in one.
+    #[display(
+        "is in another topology domain than other hosts of the node set, which must all be in one"
+    )]
     OtherDomain,
-    /// The node set's labelSelector no longer matches it.
+    #[display("no longer matches the selector")]
     NotSelected,
-    /// It is reserved for other tenants.
+    #[display("is reserved for others")]
     ReservedForOthers,
     /// It has less than its machine requires.
+    #[display("no longer meets its requirements")]
     Insufficient,
-    /// It has no operating system for its machine to run on.
+    #[display("has no operating system yet, so it cannot become a node")]
     NotInstalled,
-    /// A Machine of Cluster API uses it, although an installer runs on the cluster's hosts.
+    #[display("is in use by a Machine of Cluster API, whose node an installer would destroy")]
     Consumed,
     /// No Machine may claim it, because it is externally provisioned, or paused or detached and
     /// unused.
+    #[display("is {}", match *_0 {
+        PAUSED => "paused",
+        EXTERNALLY_PROVISIONED => "externally provisioned",
+        _ => "detached",
+    })]
     Reserved(&'static str),
     /// No Machine may claim it until its object changes.
+    #[display("cannot be claimed")]
     Unclaimable,
-    /// It is marked for maintenance.
+    #[display("is in maintenance")]
     InMaintenance,
-    /// CAPM3 marked it as unhealthy.
+    /// CAPM3 marked it.
+    #[display("is marked as unhealthy")]
     Unhealthy,
     /// It has an error that needs intervention.
+    #[display("has failed")]
     Failed,
     /// It has a deletion timestamp.
+    #[display("is being deleted")]
     Deleting,
-    /// A Machine of another node set uses it.
+    #[display("is used by a Machine of another node set")]
     UsedByAnother,
 }
 
@@ -65,34 +78,6 @@ impl Violation {
     /// Returns whether a spare host replaces the host in any run, not only with `--rebalance`.
     pub(super) fn is_replaced_at_once(self) -> bool {
         matches!(self, Violation::Deleting | Violation::Failed | Violation::Unhealthy)
-    }
-
-    /// Completes the sentence "the host …".
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Violation::SharesDomain => {
-                "shares its topology domain with another host of the node set"
-            }
-            Violation::OtherDomain => {
-                "is in another topology domain than other hosts of the node set, which must all be in one"
-            }
-            Violation::NotSelected => "no longer matches the selector",
-            Violation::ReservedForOthers => "is reserved for others",
-            Violation::Insufficient => "no longer meets its requirements",
-            Violation::NotInstalled => "has no operating system yet, so it cannot become a node",
-            Violation::Consumed => {
-                "is in use by a Machine of Cluster API, whose node an installer would destroy"
-            }
-            Violation::Reserved(PAUSED) => "is paused",
-            Violation::Reserved(EXTERNALLY_PROVISIONED) => "is externally provisioned",
-            Violation::Reserved(_) => "is detached",
-            Violation::Unclaimable => "cannot be claimed",
-            Violation::InMaintenance => "is in maintenance",
-            Violation::Unhealthy => "is marked as unhealthy",
-            Violation::Failed => "has failed",
-            Violation::Deleting => "is being deleted",
-            Violation::UsedByAnother => "is used by a Machine of another node set",
-        }
     }
 }
 
