@@ -7,7 +7,7 @@
 //! Clusters that compete for the same hosts are served by `crossing` if their topology keys cross
 //! each other, or if they could exceed a quota. All others are a flow.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::crossing;
@@ -15,7 +15,7 @@ use super::demand::NodeSetDemand;
 use super::eligibility::{self, Refusal};
 use super::flow_network::Instance;
 use super::host_classes::HostClasses;
-use super::matching::{Matching, VacatedPlace};
+use super::matching::{FlowDemand, Matching, VacatedPlace};
 use super::quotas::QuotaUse;
 use super::search_result::{HostBounds, SearchResult, ShortDemand, replace_each};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
@@ -147,7 +147,7 @@ fn search(
     let all: Vec<usize> = (0..open.len()).collect();
     let clusters =
         all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
-    let crosses = crossing_clusters(instance);
+    let crosses = crossing_demands(instance);
     let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) =
         clusters.partition(|cluster| crosses[cluster[0]]);
     let mut served = serve(instance, others.into_iter(), |index| {
@@ -171,48 +171,32 @@ fn search(
 
 /// Returns for each demand whether `crossing` has to serve it. That holds if topology keys cross
 /// each other, or a quota or a skew binds, for a demand that competes with it, directly or through others.
-fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
+fn crossing_demands(instance: &Instance<'_>) -> Vec<bool> {
     let problem = &instance.problem;
-    let crossing: BTreeSet<usize> = problem
-        .demands
-        .iter()
-        .zip(&instance.spreads)
-        .filter(|(demand, spreads)| {
-            let is_crossing = !instance.pools[demand.pool].crossing.is_empty();
-            !demand.quotas.is_empty() || is_crossing || !spreads.is_empty()
-        })
-        .map(|(demand, _)| demand.pool)
-        .collect();
-    if crossing.is_empty() {
-        return vec![false; problem.demands.len()];
+    let crossing = problem.demands.iter().zip(&instance.spreads).map(|(demand, spreads)| {
+        let is_crossing = !instance.pools[demand.pool].crossing.is_empty();
+        !demand.quotas.is_empty() || is_crossing || !spreads.is_empty()
+    });
+    let mut crossing: Vec<bool> = crossing.collect();
+    while crossing.contains(&true) {
+        let found = problem.demands.iter().zip(&crossing).filter(|(_, crosses)| **crosses);
+        let found: Vec<&FlowDemand> = found.map(|(demand, _)| demand).collect();
+        let groups: HashSet<usize> = found.iter().map(|demand| demand.group).collect();
+        let pools: HashSet<usize> = found.iter().map(|demand| demand.pool).collect();
+        let mut is_wanted = vec![false; problem.capacities.len()];
+        let classes = pools.iter().flat_map(|pool| problem.pools[*pool].classes());
+        classes.for_each(|class| is_wanted[class] = true);
+        let rivals = problem.pools.iter().map(|pool| pool.classes().any(|class| is_wanted[class]));
+        let rivals: Vec<bool> = rivals.collect();
+        let competing = problem.demands.iter().map(|demand| {
+            pools.contains(&demand.pool) || groups.contains(&demand.group) || rivals[demand.pool]
+        });
+        let before = std::mem::replace(&mut crossing, competing.collect());
+        if crossing == before {
+            break;
+        }
     }
-    // Union-find over pools, classes and groups: a pool is joined to its classes and to its groups.
-    let (pools, classes) = (problem.pools.len(), problem.capacities.len());
-    let mut parts: Vec<usize> = (0..pools + classes + problem.demands.len()).collect();
-    for (pool, of) in problem.pools.iter().enumerate() {
-        let members = of.domains.iter().flat_map(|domain| &domain.classes);
-        members.for_each(|class| join(&mut parts, pool, pools + class));
-    }
-    for demand in &problem.demands {
-        join(&mut parts, demand.pool, pools + classes + demand.group);
-    }
-    let crossing: BTreeSet<usize> =
-        crossing.into_iter().map(|pool| root(&mut parts, pool)).collect();
-    problem.demands.iter().map(|demand| crossing.contains(&root(&mut parts, demand.pool))).collect()
-}
-
-fn join(parts: &mut [usize], one: usize, other: usize) {
-    let (one, other) = (root(parts, one), root(parts, other));
-    parts[other] = one;
-}
-
-fn root(parts: &mut [usize], mut part: usize) -> usize {
-    while parts[part] != part {
-        // Path halving keeps the trees flat.
-        parts[part] = parts[parts[part]];
-        part = parts[part];
-    }
-    part
+    crossing
 }
 
 /// Serves clusters one by one and then replaces hosts by spare ones.
@@ -239,9 +223,9 @@ fn serve<'i>(
             unserved.extend(reasons.map(|reason| reason.translated(other, cluster)));
             continue;
         }
-        let reroutes = matching.reroutes();
+        let reroutes = matching.reroutes;
         let result = matching.accept(cluster);
-        let is_changed = result.is_ok() || matching.reroutes() > reroutes;
+        let is_changed = result.is_ok() || matching.reroutes > reroutes;
         if is_changed {
             refused.clear();
         }

@@ -50,6 +50,13 @@ pub(super) struct HostPool {
     pub(super) tiers: Vec<Vec<EqualClasses>>,
 }
 
+impl HostPool {
+    /// Returns the classes of all domains.
+    pub(super) fn classes(&self) -> impl Iterator<Item = usize> {
+        self.domains.iter().flat_map(|domain| &domain.classes).copied()
+    }
+}
+
 /// A topology domain.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FlowDomain {
@@ -129,22 +136,23 @@ pub(super) struct FlowUnit {
 pub(super) struct Matching<'a> {
     problem: &'a MatchingProblem,
     /// Number of unpicked hosts of each class.
-    free: Vec<usize>,
+    pub(super) free: Vec<usize>,
     /// Demands of the picked hosts of each class, once per host, each with the domain that has the
     /// class in its pool.
-    users: Vec<Vec<(usize, usize)>>,
+    pub(super) users: Vec<Vec<(usize, usize)>>,
     /// Picks of each demand.
     pub(super) picks: Vec<Vec<FlowUnit>>,
     /// Number of picks that each demand wants.
-    wanted: Vec<usize>,
+    pub(super) wanted: Vec<usize>,
     /// Number of hosts of each demand in each domain, retained hosts included.
     load: Vec<BTreeMap<usize, usize>>,
     /// Number of retained hosts of each demand with each topology value.
     taken: Vec<BTreeMap<usize, usize>>,
     /// For each pool and tier, the number of its first choices without a free host.
     passed: Vec<Vec<usize>>,
-    /// Number of picks that made way for a pick of another demand.
-    reroutes: usize,
+    /// Number of picks that made way for a pick of another demand. If it did not change while demands
+    /// were refused, neither did any other pick.
+    pub(super) reroutes: usize,
     /// How often a host became free.
     freed: usize,
     /// For each domain of each pool: the number of its first classes without a free host, and the
@@ -190,13 +198,6 @@ impl<'a> Matching<'a> {
                 .map(|pool| vec![Cell::default(); pool.domains.len()])
                 .collect(),
         }
-    }
-
-    /// Returns how often a pick made way for a pick of another demand.
-    ///
-    /// If that number did not change while demands were refused, neither did any other pick.
-    pub(super) fn reroutes(&self) -> usize {
-        self.reroutes
     }
 
     /// Satisfies all of these demands or none. Accepted demands stay satisfied.
@@ -323,29 +324,9 @@ impl<'a> Matching<'a> {
         self.picks[demand].len() < self.wanted[demand]
     }
 
-    /// Raises the number of wanted picks by one.
-    pub(super) fn want_more(&mut self, demand: usize) {
-        self.wanted[demand] += 1;
-    }
-
-    /// Lowers the number of wanted picks by one.
-    pub(super) fn want_less(&mut self, demand: usize) {
-        self.wanted[demand] -= 1;
-    }
-
     /// Returns whether a class has an unpicked host.
     pub(super) fn is_free(&self, class: usize) -> bool {
         self.free[class] > 0
-    }
-
-    /// Returns the number of unpicked hosts of a class.
-    pub(super) fn free(&self, class: usize) -> usize {
-        self.free[class]
-    }
-
-    /// Returns the demands of the picked hosts of a class, once per host.
-    pub(super) fn users(&self, class: usize) -> impl Iterator<Item = usize> {
-        self.users[class].iter().map(|(user, _)| *user)
     }
 
     /// Picks a free host for a demand.

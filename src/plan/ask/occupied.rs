@@ -73,9 +73,8 @@ impl<'a> PlannedSite<'a> {
     pub(crate) fn accepted_hosts(&self, set: &OccupiedSet<'_>) -> Vec<usize> {
         let needs = Needs::new(set.cluster, set.part, set.node_set);
         let pool = self.classes.pool_of(&needs).into_iter();
-        let domains = pool.flat_map(|pool| &self.classes.pools[pool].pool.domains);
-        let classes = domains.flat_map(|domain| &domain.classes);
-        let classes = classes.map(|class| &self.classes.classes[*class]);
+        let classes = pool.flat_map(|pool| self.classes.pools[pool].pool.classes());
+        let classes = classes.map(|class| &self.classes.classes[class]);
         let own = classes.filter(|class| {
             let mut only = class.only.iter();
             only.all(|only| *only == set.cluster.key)

@@ -43,7 +43,7 @@ impl<'a> LocalSearch<'a, '_> {
             {
                 let tiers = hosts.entry(domain).or_default();
                 let (free, all) = tiers.entry(candidate.tier).or_default();
-                *free += self.matching.free(candidate.class);
+                *free += self.matching.free[candidate.class];
                 *all += self.instance.problem.capacities[candidate.class];
             }
         }

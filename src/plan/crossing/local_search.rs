@@ -3,7 +3,7 @@
 //! A chain moves other demands to other hosts, each by one, until one of them finds a free host.
 //! Chains find nearly all placements of real sites. They never prove that there is no placement.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::super::flow_network::Instance;
 use super::super::matching::{FlowUnit, Matching};
@@ -272,10 +272,10 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     /// Replaces a host with these domains, which these quotas count, by a spare one. Returns whether there is one.
     pub(super) fn replace(&mut self, demand: usize, kept: &[Limit], quotas: &[usize]) -> bool {
         self.count_host(demand, kept, quotas, false);
-        self.matching.want_more(demand);
+        self.matching.wanted[demand] += 1;
         let found = self.fill(demand);
         if !found {
-            self.matching.want_less(demand);
+            self.matching.wanted[demand] -= 1;
             self.count_host(demand, kept, quotas, true);
         }
         found
@@ -376,13 +376,10 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     continue;
                 }
                 reached.insert(class);
-                // Sorted, because a hash set has no stable order and equal sites must get equal
-                // plans.
-                let users: HashSet<usize> = self.matching.users(class).collect();
-                let mut users: Vec<usize> =
-                    users.into_iter().filter(|user| *user != demand).collect();
-                users.sort_unstable();
-                for user in users {
+                // Ordered, for equal plans from equal sites.
+                let users: BTreeSet<usize> =
+                    self.matching.users[class].iter().map(|(user, _)| *user).collect();
+                for user in users.into_iter().filter(|user| *user != demand) {
                     links.push(Link { demand: user, left: Some(class), before: Some((at, class)) });
                     queue.push_back(links.len() - 1);
                 }

@@ -349,9 +349,7 @@ impl CrossingSearch<'_, '_> {
             let is_all = count >= neighbors.len();
             let some = &neighbors[..count.min(neighbors.len())];
             let demands: Vec<usize> = cluster.iter().chain(some).copied().collect();
-            let mut hosts: Vec<usize> = (0..self.instance.problem.capacities.len())
-                .map(|class| self.placing.matching.free(class))
-                .collect();
+            let mut hosts = self.placing.matching.free.clone();
             // The hosts of neighbors count as free, because neighbors are placed again.
             for pick in some.iter().flat_map(|demand| &self.placing.matching.picks[*demand]) {
                 hosts[pick.class] += 1;
