@@ -27,9 +27,9 @@ impl<'r, 'de> YamlNode<'r, 'de> {
 
     fn visit_map<V: Visitor<'de>>(self, column: Option<usize>, visitor: V) -> Result<V::Value> {
         let reader = self.reader;
-        let visited = reader.nested(|reader| visitor.visit_map(Entries { reader, column }))?;
+        let visited = reader.nested(|reader| visitor.visit_map(Collection { reader, column }))?;
         // The complete parser refuses entries that the visitor does not take.
-        match (Entries { reader, column }).next_key()? {
+        match (Collection { reader, column }).next_key()? {
             None => Ok(visited),
             Some(_) => Err(UnsupportedYaml),
         }
@@ -37,41 +37,32 @@ impl<'r, 'de> YamlNode<'r, 'de> {
 
     fn visit_seq<V: Visitor<'de>>(self, column: Option<usize>, visitor: V) -> Result<V::Value> {
         let reader = self.reader;
-        let visited = reader.nested(|reader| visitor.visit_seq(Items { reader, column }))?;
-        if (Items { reader, column }).has_next()? {
+        let visited = reader.nested(|reader| visitor.visit_seq(Collection { reader, column }))?;
+        if (Collection { reader, column }).has_next_item()? {
             return Err(UnsupportedYaml);
         }
         Ok(visited)
     }
 }
 
-/// The entries of a mapping.
-struct Entries<'r, 'de> {
+/// A collection whose entries or items are being read.
+struct Collection<'r, 'de> {
     reader: &'r mut YamlReader<'de>,
-    /// The column of the keys; `None` for an empty mapping.
+    /// The column of the keys or dashes; `None` for an empty collection.
     column: Option<usize>,
 }
 
-/// The items of a sequence.
-struct Items<'r, 'de> {
-    reader: &'r mut YamlReader<'de>,
-    /// The column of the dashes; `None` for an empty sequence.
-    column: Option<usize>,
-}
-
-impl<'de> Entries<'_, 'de> {
+impl<'de> Collection<'_, 'de> {
     fn next_key(&mut self) -> Result<Option<Scalar<'de>>> {
         self.column.map_or(Ok(None), |column| self.reader.next_key(column))
     }
-}
 
-impl Items<'_, '_> {
-    fn has_next(&self) -> Result<bool> {
+    fn has_next_item(&self) -> Result<bool> {
         self.column.map_or(Ok(false), |column| self.reader.has_next_item(column))
     }
 }
 
-impl<'de> MapAccess<'de> for Entries<'_, 'de> {
+impl<'de> MapAccess<'de> for Collection<'_, 'de> {
     type Error = UnsupportedYaml;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
@@ -88,11 +79,11 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
     }
 }
 
-impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+impl<'de> SeqAccess<'de> for Collection<'_, 'de> {
     type Error = UnsupportedYaml;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
-        if !self.has_next()? {
+        if !self.has_next_item()? {
             return Ok(None);
         }
         let content = self.reader.item(self.column.ok_or(UnsupportedYaml)?)?;
