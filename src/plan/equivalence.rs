@@ -41,12 +41,7 @@ struct TopologyValues<'h> {
 }
 
 impl<'h> TopologyValues<'h> {
-    /// Numbers a value. `last` is the number of the host before, which is mostly in the same domain:
-    /// to compare is cheaper than to hash.
-    fn number(&mut self, value: &'h str, last: usize) -> usize {
-        if self.name(last) == Some(value) {
-            return last;
-        }
+    fn number(&mut self, value: &'h str) -> usize {
         *self.numbers.entry(value).or_insert_with(|| {
             self.names.push(value);
             self.names.len()
@@ -59,11 +54,10 @@ impl<'h> TopologyValues<'h> {
 }
 
 /// The properties that hosts of a kind share.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct HostClassKey<'a> {
-    /// Labels that selectors name, as numbers of key and value. A value that no selector names is
-    /// `None`.
-    labels: Vec<(usize, Option<usize>)>,
+    /// Labels that selectors name, by the number of the key. A value that no selector names is `None`.
+    labels: Vec<(usize, Option<&'a String>)>,
     /// Namespace, if a node set requires it.
     namespace: Option<&'a Namespace>,
     reservations: &'a [Arc<Tenants>],
@@ -78,7 +72,7 @@ struct HostClassKey<'a> {
 }
 
 /// The properties of hardware that matter to node sets.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct ComparedHardware {
     /// Decides about the order of hosts.
     size: HostSize,
@@ -99,9 +93,9 @@ pub(crate) enum CountedHosts<'c> {
 
 /// A label key that matters to some node set.
 #[derive(Default)]
-struct SelectedLabel {
-    /// The values that selectors name, in ascending order; `None` if no selector names the key.
-    values: Option<Vec<String>>,
+struct SelectedLabel<'k> {
+    /// The values that selectors name; `None` if no selector names the key.
+    values: Option<BTreeSet<&'k String>>,
     /// Index among the topology keys.
     topology: Option<usize>,
 }
@@ -144,17 +138,6 @@ impl<'h> HostKinds<'h> {
             CountedHosts::Usable(candidates) => candidates.into(),
         };
         let mut known: HashMap<HostClassKey<'_>, usize> = HashMap::new();
-        // One value for all hosts saves the allocation of its lists for each of them.
-        let mut alike = HostClassKey {
-            labels: Vec::new(),
-            namespace: None,
-            reservations: &[],
-            addressed: Vec::new(),
-            hardware: None,
-            named: None,
-            installed: false,
-        };
-        let mut last = vec![0; topology.len()];
         for index in candidates.iter().copied() {
             let host = &hosts[index];
             let named = all_named.contains(&index);
@@ -169,21 +152,17 @@ impl<'h> HostKinds<'h> {
             if !counts {
                 continue;
             }
-            alike.labels.clear();
+            let mut labels = Vec::new();
             for (number, asked, value) in asked_labels(&asked, &host.labels) {
                 if let Some(values) = &asked.values {
-                    alike.labels.push((number, values.binary_search(value).ok()));
+                    labels.push((number, values.get(value).copied()));
                 }
                 // An empty value counts as missing, as in `Host::domain`.
                 if let Some(at) = asked.topology.filter(|_| !value.is_empty()) {
-                    last[at] = kinds.values[at].number(value, last[at]);
-                    kinds.domains[index * topology.len() + at] = last[at];
+                    kinds.domains[index * topology.len() + at] = kinds.values[at].number(value);
                 }
             }
-            alike.addressed.clear();
-            let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
-            alike.addressed.extend(addressed);
-            alike.hardware = (!hardware.is_empty()).then(|| {
+            let compared_hardware = (!hardware.is_empty()).then(|| {
                 let meets = hardware.iter().map(|asked| host.machine.lacks(asked).next().is_none());
                 ComparedHardware {
                     size: HostSize::new(host),
@@ -191,28 +170,31 @@ impl<'h> HostKinds<'h> {
                     is_addressed: asks_for_machines && host.machine.address(None).is_some(),
                 }
             });
+            let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
             let namespace = Some(&host.key.namespace).filter(|own| namespaces.contains(*own));
-            alike.namespace = namespace;
-            alike.reservations = &host.reservations;
-            alike.named = named.then_some(index);
-            alike.installed = installed;
-            let kind = if let Some(kind) = known.get(&alike) {
-                *kind
-            } else {
+            let alike = HostClassKey {
+                labels,
+                namespace,
+                reservations: &host.reservations,
+                addressed: addressed.collect(),
+                hardware: compared_hardware,
+                named: named.then_some(index),
+                installed,
+            };
+            let kind = *known.entry(alike).or_insert_with(|| {
                 let kind = kinds.samples.len();
-                known.insert(alike.clone(), kind);
                 kinds.samples.push(index);
                 if let Some(namespace) = namespace {
                     kinds.by_namespace.entry(namespace).or_default().push(kind);
                 }
                 for (key, value) in &host.labels {
                     let values = asked.get(key.as_str()).and_then(|of| of.values.as_ref());
-                    if values.is_some_and(|values| values.binary_search(value).is_ok()) {
+                    if values.is_some_and(|values| values.contains(value)) {
                         kinds.by_label.entry((key.clone(), value.clone())).or_default().push(kind);
                     }
                 }
                 kind
-            };
+            });
             kinds.kind_by_host[index] = Some(kind);
         }
         kinds
@@ -289,24 +271,20 @@ impl<'h> HostKinds<'h> {
 }
 
 /// Returns the label keys that selectors name, with their values, and the topology keys.
-fn asked<'k>(needs: &[&'k Needs<'_>], topology: &[&'k str]) -> BTreeMap<&'k str, SelectedLabel> {
-    let mut values: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
+fn asked<'k>(
+    needs: &[&'k Needs<'_>],
+    topology: &[&'k str],
+) -> BTreeMap<&'k str, SelectedLabel<'k>> {
+    let mut asked: BTreeMap<&str, SelectedLabel<'_>> = BTreeMap::new();
     for (expression, _) in needs.iter().flat_map(|needs| &needs.requirements) {
-        match expression {
-            Expression::In(key, key_values) | Expression::NotIn(key, key_values) => {
-                values.entry(key).or_default().extend(key_values);
+        let (key, named): (_, Vec<&String>) = match expression {
+            Expression::In(key, values) | Expression::NotIn(key, values) => {
+                (key, values.iter().collect())
             }
-            Expression::Equal(key, value) | Expression::NotEqual(key, value) => {
-                values.entry(key).or_default().insert(value);
-            }
-            Expression::Exists(key) | Expression::DoesNotExist(key) => {
-                values.entry(key).or_default();
-            }
-        }
-    }
-    let mut asked: BTreeMap<&str, SelectedLabel> = BTreeMap::new();
-    for (key, values) in values {
-        asked.entry(key).or_default().values = Some(values.into_iter().cloned().collect());
+            Expression::Equal(key, value) | Expression::NotEqual(key, value) => (key, vec![value]),
+            Expression::Exists(key) | Expression::DoesNotExist(key) => (key, Vec::new()),
+        };
+        asked.entry(key).or_default().values.get_or_insert_default().extend(named);
     }
     for (at, key) in topology.iter().enumerate() {
         asked.entry(key).or_default().topology = Some(at);
@@ -317,9 +295,9 @@ fn asked<'k>(needs: &[&'k Needs<'_>], topology: &[&'k str]) -> BTreeMap<&'k str,
 /// Returns the labels that are asked for, with the number of the key. Both maps are in the order of
 /// keys, so that one pass finds them without a lookup for each label.
 fn asked_labels<'q, 'h>(
-    asked: &'q BTreeMap<&str, SelectedLabel>,
+    asked: &'q BTreeMap<&str, SelectedLabel<'q>>,
     labels: &'h BTreeMap<String, String>,
-) -> impl Iterator<Item = (usize, &'q SelectedLabel, &'h String)> {
+) -> impl Iterator<Item = (usize, &'q SelectedLabel<'q>, &'h String)> {
     let mut rest = asked.iter().enumerate().peekable();
     labels.iter().filter_map(move |(key, value)| {
         while rest.next_if(|(_, (other, _))| **other < key.as_str()).is_some() {}

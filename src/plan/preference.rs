@@ -92,15 +92,7 @@ impl<'a> SharedNamespaces<'a> {
         'a: 'd,
     {
         let own: HashSet<&Namespace> = demands.filter_map(namespace).collect();
-        let mut with_hosts: HashSet<&Namespace> = HashSet::new();
-        let mut last = None;
-        for namespace in hosts.map(|host| &host.key.namespace) {
-            // Neighbours are mostly in one namespace: to compare is cheaper than to hash.
-            if last != Some(namespace) {
-                with_hosts.insert(namespace);
-                last = Some(namespace);
-            }
-        }
+        let mut with_hosts: HashSet<&Namespace> = hosts.map(|host| &host.key.namespace).collect();
         if with_hosts.len() < 2 {
             with_hosts.clear();
         }
