@@ -141,22 +141,17 @@ impl<'a> NodeSetDemand<'a> {
 
     /// Reports chosen hosts without the topology label: their domain is unknown.
     pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
-        let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
+        let all = &site.inventory.hosts;
         let lacks = |host: &Host, key: &str| host.domain(key).is_none();
         // `lint::topology_keys` reports a key that no matching host has.
-        let is_borne = |key: &str| {
-            let mut all = site.inventory.hosts.iter();
-            all.any(|host| !lacks(host, key) && self.needs.selector.matches(&host.labels))
-        };
-        let keys: Vec<&&str> = self
-            .needs
-            .topology_keys
-            .iter()
-            .filter(|key| hosts.clone().any(|host| lacks(host, key)) && is_borne(key))
-            .collect();
-        let unlabelled = hosts.filter_map(|host| {
-            let key = keys.iter().find(|key| lacks(host, key))?;
-            Some((host, **key))
+        let is_borne =
+            |host: &Host, key: &str| !lacks(host, key) && self.needs.selector.matches(&host.labels);
+        let mut keys = self.needs.topology_keys.clone();
+        keys.retain(|key| chosen.iter().any(|host| lacks(&all[*host], key)));
+        keys.retain(|key| all.iter().any(|host| is_borne(host, key)));
+        let unlabelled = chosen.iter().filter_map(|host| {
+            let host = &all[*host];
+            Some((host, *keys.iter().find(|key| lacks(host, key))?))
         });
         let describe = |(host, key): (&Host, &str)| {
             Finding::new(

@@ -1,39 +1,35 @@
 //! Encrypted network data of hosts that clusters could use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
 use crate::base::api::ipam::ADDRESSES;
-use crate::base::api::names::HostKey;
+use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
 use crate::site::Site;
 use crate::site::inventory::networks::{NetworkDataHolder, NoNetworkData};
-use crate::site::request::Cluster;
+use crate::site::request::{Cluster, NodeSet};
 
 /// Reports encrypted network data that services need: of hosts that a node set may take and whose
 /// addresses its services use. Other network data may stay encrypted.
 pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
-    let encrypted = site.inventory.hosts.iter().filter_map(|host| match &host.network.data {
-        Err(NoNetworkData::Encrypted(holder, place)) => Some((host, holder, &**place)),
-        _ => None,
-    });
     let mut needed: BTreeMap<&HostKey, (&NetworkDataHolder, &Place)> = BTreeMap::new();
-    let mut concerned: Vec<&Cluster> = Vec::new();
-    for (host, holder, place) in encrypted {
-        let may_have = |cluster: &&&Cluster| {
-            cluster.parts().any(|(_, part, set)| {
-                let interfaces = cluster.interfaces(part.role);
-                let lacks_one = |interface: &str| host.address(interface).is_err();
-                set.selector.matches(&host.labels) && interfaces.into_iter().any(lacks_one)
-            })
+    let mut concerned: BTreeSet<&ClusterKey> = BTreeSet::new();
+    for host in &site.inventory.hosts {
+        let Err(NoNetworkData::Encrypted(holder, place)) = &host.network.data else {
+            continue;
         };
-        for cluster in clusters.iter().filter(may_have) {
-            needed.insert(&host.key, (holder, place));
-            if !concerned.iter().any(|known| known.key == cluster.key) {
-                concerned.push(cluster);
-            }
+        let may_have = |(cluster, part, set): &(&Cluster, &Part, &NodeSet)| {
+            let lacks_one = |interface: &str| host.address(interface).is_err();
+            let mut interfaces = cluster.interfaces(part.role).into_iter();
+            set.selector.matches(&host.labels) && interfaces.any(lacks_one)
+        };
+        let node_sets = clusters.iter().flat_map(|cluster| cluster.parts());
+        for (cluster, ..) in node_sets.filter(may_have) {
+            needed.insert(&host.key, (holder, &**place));
+            concerned.insert(&cluster.key);
         }
     }
     if needed.is_empty() {
@@ -56,5 +52,5 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
         .into_iter()
         .map(|(host, (_, place))| (place.clone(), format!("the network data of {host}")));
     let finding = Finding::new(Code::EncryptedNetworkData, message).help(help).see_each(places);
-    Some(finding.for_clusters(concerned.into_iter().map(|cluster| &cluster.key)))
+    Some(finding.for_clusters(concerned))
 }
