@@ -11,7 +11,10 @@ use super::object::{Behavior, BuildObject, Id, scalar_text};
 use super::overlay::OverlayBase;
 use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
-use super::{BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError};
+use super::{
+    BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError, FailureAt,
+    StepResult,
+};
 use crate::base::api::host;
 use crate::base::api::kustomization::LOCAL_CONFIG;
 use crate::base::finding::{Place, RouteStep};
@@ -49,10 +52,9 @@ impl BuildEvaluation<'_> {
             object.restore("name", &name);
         }
         references::update(&mut objects, &self.references).or_else(|(index, problem)| {
-            let origin = &objects[index].origin;
-            let matters =
-                self.is_vital(&objects[index]) || matches!(problem, EvaluationError::Refused(_));
-            if matters { Err(BuildFailure::at(&origin.start())(problem)) } else { Ok(()) }
+            let object = &objects[index];
+            let matters = self.is_vital(object) || matches!(problem, EvaluationError::Refused(_));
+            if matters { Err(problem).at(&object.origin.start()) } else { Ok(()) }
         })?;
         objects.iter_mut().for_each(BuildObject::spell_annotations);
         self.apply_flux(directory, &mut objects)?;
@@ -73,7 +75,7 @@ impl BuildEvaluation<'_> {
                     true => EvaluationError::Refused(why),
                     false => EvaluationError::Unapplied(format!("without its variables, {why}")),
                 };
-                return Err(BuildFailure::at(&object.origin.start())(problem));
+                return Err(problem).at(&object.origin.start());
             }
         }
         Ok(objects)
@@ -90,22 +92,20 @@ impl BuildEvaluation<'_> {
             return Ok(objects);
         };
         self.inside.push(directory.clone());
+        let file = Place::File(node.origin.file.clone());
         // A cycle is reported by `Builds::new`.
         if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
         {
-            let place = Place::File(node.origin.file.clone());
             let problem = EvaluationError::beyond("its kustomizations are nested too deeply");
-            return Err(BuildFailure { is_known: true, ..BuildFailure::at(&place)(problem) });
+            return Err(BuildFailure { is_known: true, ..problem.into() }).at(&file);
         }
-        self.budget
-            .step(STEPS_PER_KUSTOMIZATION)
-            .map_err(BuildFailure::at(&Place::File(node.origin.file.clone())))?;
+        self.budget.step(STEPS_PER_KUSTOMIZATION).at(&file)?;
         let (kustomization, given) = (&node.kustomization, objects.list.len());
         objects.are_partial |= kustomization.made_elsewhere().next().is_some();
         let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
         for (list, entries) in lists {
             for (place, entry) in node.listed_in(list, entries) {
-                self.add_resource(node, entry, &place, &mut objects)?;
+                self.add_resource(node, entry, &mut objects).at(&place)?;
             }
         }
         // Checked once for the whole list, because a check per file would be quadratic. Most components
@@ -133,25 +133,23 @@ impl BuildEvaluation<'_> {
         &mut self,
         node: &KustomizationNode,
         entry: &str,
-        place: &Place,
         objects: &mut BuildObjects,
     ) -> BuildResult {
-        let failed = BuildFailure::at(place);
-        self.budget.step(1).map_err(&failed)?;
-        let more = match self.listed(node, entry).map_err(&failed)? {
+        self.budget.step(1)?;
+        let more = match self.listed(node, entry)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(KustomizationNode::is_component) {
                     let why = format!("`{path}` is a component, but is listed in `resources`");
-                    return Err(BuildFailure::refused(place, why));
+                    return Err(EvaluationError::Refused(why).into());
                 }
-                self.check_above(&path, place)?;
+                self.check_above(&path)?;
                 Some(self.accumulate(&path, BuildObjects::default())?)
             }
-            ListedTarget::File(path) => self.objects_in_file(&path, place)?,
+            ListedTarget::File(path) => self.objects_in_file(&path)?,
             ListedTarget::Unknown => None,
         };
         match more {
-            Some(more) => self.append(objects, more, place)?,
+            Some(more) => self.append(objects, more)?,
             None => objects.are_partial = true,
         }
         Ok(())
@@ -171,7 +169,7 @@ impl BuildEvaluation<'_> {
             "fifo" => "`legacySortOptions` requires `order: legacy`".to_owned(),
             other => format!("`order` must be `fifo` or `legacy`, found `{other}`"),
         };
-        Err(BuildFailure::refused(&node.origin.at(["sortOptions"]), why))
+        Err(EvaluationError::Refused(why)).at(&node.origin.at(["sortOptions"]))
     }
 
     /// Adds the components of a kustomization, which also transform its objects.
@@ -185,7 +183,7 @@ impl BuildEvaluation<'_> {
             if own.ignores_missing_components && self.is_missing(node, entry) {
                 continue;
             }
-            objects = self.add_component(node, entry, &place, objects)?;
+            objects = self.add_component(node, entry, objects).at(&place)?;
         }
         Ok(objects)
     }
@@ -195,23 +193,21 @@ impl BuildEvaluation<'_> {
         &mut self,
         node: &KustomizationNode,
         entry: &str,
-        place: &Place,
         mut objects: BuildObjects,
     ) -> BuildResult<BuildObjects> {
-        let failed = BuildFailure::at(place);
-        self.budget.step(1 + objects.list.len()).map_err(&failed)?;
-        match self.listed(node, entry).map_err(&failed)? {
+        self.budget.step(1 + objects.list.len())?;
+        match self.listed(node, entry)? {
             ListedTarget::Kustomization(path) => {
                 if self.builds.nodes.get(&path).is_some_and(|node| !node.is_component()) {
                     let why = format!("`{path}` is a Kustomization, but is listed in `components`");
-                    return Err(BuildFailure::refused(place, why));
+                    return Err(EvaluationError::Refused(why).into());
                 }
-                self.check_above(&path, place)?;
+                self.check_above(&path)?;
                 self.accumulate(&path, objects)
             }
             ListedTarget::File(path) => {
                 let why = format!("`{path}` is a file, but is listed in `components`");
-                Err(BuildFailure::refused(place, why))
+                Err(EvaluationError::Refused(why).into())
             }
             ListedTarget::Unknown => {
                 if let Some(component) = self.in_output(node, entry) {
@@ -219,7 +215,7 @@ impl BuildEvaluation<'_> {
                     self.component_bases.push((component, OverlayBase::new(&objects)));
                 } else {
                     let why = format!("the component `{}` is not in the repo", masked_value(entry));
-                    self.leave_to_kustomize(&objects, place, why)?;
+                    self.leave_to_kustomize(&objects, why)?;
                     objects.are_partial = true;
                 }
                 Ok(objects)
@@ -228,33 +224,28 @@ impl BuildEvaluation<'_> {
     }
 
     /// Refuses a directory that contains one of the kustomizations that lead to it.
-    fn check_above(&self, path: &Utf8Path, place: &Place) -> BuildResult {
+    fn check_above(&self, path: &Utf8Path) -> StepResult {
         let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
         match self.inside.iter().find(inside) {
             Some(lower) => {
                 let why = format!("`{path}` contains `{lower}`, which lists it");
-                Err(BuildFailure::refused(place, why))
+                Err(EvaluationError::Refused(why))
             }
             None => Ok(()),
         }
     }
 
     /// Returns the objects of a file, or `None` if it was not read.
-    fn objects_in_file(
-        &self,
-        file: &Utf8PathBuf,
-        place: &Place,
-    ) -> BuildResult<Option<BuildObjects>> {
+    fn objects_in_file(&self, file: &Utf8PathBuf) -> BuildResult<Option<BuildObjects>> {
         let Some(read) = self.read.get(file) else {
             return Ok(None);
         };
         if let Some((why, place)) = &read.refused {
-            return Err(BuildFailure {
-                is_known: read.is_reported || self.wanted.unreadable.contains(file.as_path()),
-                ..BuildFailure::refused(place, format!("`{file}`: {why}"))
-            });
+            let is_known = read.is_reported || self.wanted.unreadable.contains(file.as_path());
+            let problem = EvaluationError::Refused(format!("`{file}`: {why}"));
+            return Err(BuildFailure { is_known, ..problem.into() }).at(place);
         }
-        self.budget.allocate(read.bytes).map_err(BuildFailure::at(place))?;
+        self.budget.allocate(read.bytes)?;
         let list = read
             .documents
             .iter()
@@ -263,12 +254,12 @@ impl BuildEvaluation<'_> {
         Ok(Some(BuildObjects { list, are_partial: read.is_partial, vars: Vec::new() }))
     }
 
-    fn append(&self, objects: &mut BuildObjects, more: BuildObjects, place: &Place) -> BuildResult {
-        self.budget.step(more.list.len()).map_err(BuildFailure::at(place))?;
+    fn append(&self, objects: &mut BuildObjects, more: BuildObjects) -> BuildResult {
+        self.budget.step(more.list.len())?;
         objects.are_partial |= more.are_partial;
         objects.list.extend(more.list);
         for var in more.vars {
-            self.budget.step(objects.vars.len()).map_err(BuildFailure::at(place))?;
+            self.budget.step(objects.vars.len())?;
             objects.add_var(var)?;
         }
         Ok(())
@@ -278,7 +269,7 @@ impl BuildEvaluation<'_> {
     pub(super) fn check_unique(&self, objects: &[BuildObject]) -> BuildResult {
         let mut seen: HashMap<Id, &BuildObject> = HashMap::with_capacity(objects.len());
         if let Some(first) = objects.first() {
-            self.budget.step(objects.len()).map_err(BuildFailure::at(&first.origin.start()))?;
+            self.budget.step(objects.len()).at(&first.origin.start())?;
         }
         for object in objects {
             let id = object.id();
@@ -292,25 +283,18 @@ impl BuildEvaluation<'_> {
                     && self.wanted.vital_kinds.contains(&id.kind.as_str())
                     && object.original_id().name == id.name
             };
-            return Err(BuildFailure {
-                is_known: other.origin != object.origin
-                    && is_reported(object)
-                    && is_reported(other),
-                ..BuildFailure::refused(&object.origin.start(), format!("duplicate {}", id.shown()))
-            });
+            let is_known =
+                other.origin != object.origin && is_reported(object) && is_reported(other);
+            let problem = EvaluationError::Refused(format!("duplicate {}", id.shown()));
+            return Err(BuildFailure { is_known, ..problem.into() }).at(&object.origin.start());
         }
         Ok(())
     }
 
     /// Leaves the build to kustomize if it has objects that matter here.
-    pub(super) fn leave_to_kustomize(
-        &self,
-        objects: &BuildObjects,
-        place: &Place,
-        why: String,
-    ) -> BuildResult {
+    pub(super) fn leave_to_kustomize(&self, objects: &BuildObjects, why: String) -> StepResult {
         let matters = objects.list.iter().any(|object| self.is_vital(object));
-        if matters { Err(BuildFailure::at(place)(EvaluationError::Beyond(why))) } else { Ok(()) }
+        if matters { Err(EvaluationError::Beyond(why)) } else { Ok(()) }
     }
 
     /// Returns whether a failure that concerns an object is an error.
@@ -333,7 +317,7 @@ impl BuildEvaluation<'_> {
                     objects.are_partial = true;
                     continue;
                 }
-                Err(problem) => return Err(BuildFailure::at(&place)(problem)),
+                failed => return failed.map(|_| ()).at(&place),
             };
             let id = new.id();
             let behavior = new.generated.unwrap_or(Behavior::Create);
@@ -352,7 +336,7 @@ impl BuildEvaluation<'_> {
                 (None, ..) => format!("the {} to {behavior} is missing", id.shown()),
                 (Some(_), ..) => format!("the {} exists already", id.shown()),
             };
-            return Err(BuildFailure::refused(&place, why));
+            return Err(EvaluationError::Refused(why)).at(&place);
         }
         Ok(())
     }
@@ -361,7 +345,7 @@ impl BuildEvaluation<'_> {
     fn configure(&mut self, node: &KustomizationNode, objects: &BuildObjects) -> BuildResult {
         let paths = &node.kustomization.configurations;
         for (place, path) in node.listed_in("configurations", paths) {
-            let text = self.text_of(node, path).map_err(BuildFailure::at(&place))?;
+            let text = self.text_of(node, path).at(&place)?;
             let read = text.and_then(|text| yaml::from_str::<Configuration>(&text).ok());
             let mut vital = objects.list.iter().filter(|object| self.is_vital(object));
             match read {
@@ -375,11 +359,10 @@ impl BuildEvaluation<'_> {
                         }
                     }
                 }
-                _ => self.leave_to_kustomize(
-                    objects,
-                    &place,
-                    format!("`{path}` configures which fields transformers change"),
-                )?,
+                _ => {
+                    let why = format!("`{path}` configures which fields transformers change");
+                    self.leave_to_kustomize(objects, why).at(&place)?;
+                }
             }
         }
         Ok(())

@@ -8,8 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::object::BuildObject;
 use super::{
-    BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError,
-    SubstitutionVariables,
+    BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, SubstitutionVariables,
 };
 use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::{Origin, Place};
@@ -229,7 +228,7 @@ impl<'a> BuildEvaluation<'a> {
         mut objects: BuildObjects,
     ) -> BuildResult<BuildObjects> {
         if let Some((reason, place)) = &build.unknown {
-            return Err(BuildFailure::at(place)(EvaluationError::Undetermined(reason.clone())));
+            return Err(EvaluationError::Undetermined(reason.clone())).at(place);
         }
         if let Some(node) = build.kustomization.as_ref().filter(|_| build.is_above_root) {
             self.is_above_root = true;
@@ -251,17 +250,18 @@ impl<'a> BuildEvaluation<'a> {
         if let Some(variables) = &build.variables {
             if let Some((name, place)) = variables.invalid_name() {
                 let root = Place::File(self.builds.nodes[directory].origin.file.clone());
-                let why = EvaluationError::Unapplied(format!("`{name}` is no name of a variable"));
-                return Err(BuildFailure::at(place.unwrap_or(&root))(why));
+                let why = format!("`{name}` is no name of a variable");
+                return Err(EvaluationError::Unapplied(why)).at(place.unwrap_or(&root));
             }
             for object in objects.iter_mut() {
-                variables.replace_in(object, self.budget)?;
+                let start = object.origin.start();
+                variables.replace_in(object, self.budget).at(&start)?;
                 if let Some((other, place)) = &build.other
                     && self.is_vital(object)
                     && let Some(name) = variables.contested_in_id(&object.id())
                 {
                     let why = format!("{} and {other} give `{name}` different values", build.by);
-                    return Err(BuildFailure::at(place)(EvaluationError::Undetermined(why)));
+                    return Err(EvaluationError::Undetermined(why)).at(place);
                 }
             }
             self.check_unique(objects)?;

@@ -38,25 +38,38 @@ pub(super) type StepResult<T = ()> = Result<T, EvaluationError>;
 /// The result of a step of a build, which knows the place of a failure.
 pub(super) type BuildResult<T = ()> = Result<T, BuildFailure>;
 
-/// A failed build, with the place of the cause.
+/// A failed build.
 pub(super) struct BuildFailure {
     pub(super) problem: EvaluationError,
-    pub(super) place: Box<Place>,
+    /// The place of the cause; `None` until a caller knows it.
+    pub(super) place: Option<Box<Place>>,
     /// Set if another finding reports it already.
     pub(super) is_known: bool,
 }
 
+impl From<EvaluationError> for BuildFailure {
+    fn from(problem: EvaluationError) -> Self {
+        BuildFailure { problem, place: None, is_known: false }
+    }
+}
+
+/// Adds places to failures.
+pub(super) trait FailureAt<T> {
+    /// Adds the place of a failure, unless the failed step has added one.
+    fn at(self, place: &Place) -> BuildResult<T>;
+}
+
+impl<T, E: Into<BuildFailure>> FailureAt<T> for Result<T, E> {
+    fn at(self, place: &Place) -> BuildResult<T> {
+        self.map_err(|error| {
+            let mut failure = error.into();
+            failure.place.get_or_insert_with(|| Box::new(place.clone()));
+            failure
+        })
+    }
+}
+
 impl BuildFailure {
-    pub(super) fn at(place: &Place) -> impl Fn(EvaluationError) -> Self + use<> {
-        let place = Box::new(place.clone());
-        move |problem| BuildFailure { problem, place: place.clone(), is_known: false }
-    }
-
-    /// Returns the failure of a build that kustomize refuses.
-    pub(super) fn refused(place: &Place, why: impl Into<String>) -> Self {
-        Self::at(place)(EvaluationError::refused(why))
-    }
-
     /// Returns the finding about generated hosts in a directory's build, which is not compared with
     /// the plan.
     pub(super) fn uncompared(self, directory: &Utf8Path) -> Finding {
@@ -64,7 +77,7 @@ impl BuildFailure {
         let message =
             format!("`kustomize build {directory}` may change generated hosts, but {why}");
         let help = "compare it with the plan by `sipgen generate --check --build`";
-        Finding::new(Code::DirectoryUnread, message).at(*self.place).help(help)
+        Finding::new(Code::DirectoryUnread, message).at_each(self.place.map(|it| *it)).help(help)
     }
 
     /// Returns the finding about the failed build of a directory, unless another finding reports it.
@@ -75,7 +88,8 @@ impl BuildFailure {
         agent: Option<(&str, &Utf8Path)>,
     ) -> Option<Finding> {
         let directory = layout::directory_argument(directory);
-        let agent = agent.filter(|(_, file)| *file == &**self.place.file());
+        let file = self.place.as_ref().map(|place| place.file());
+        let agent = agent.filter(|(_, of_agent)| file.is_some_and(|file| **file == **of_agent));
         let (code, message, help) = match (self.problem, agent) {
             (EvaluationError::Refused(why), Some((by, _))) => (
                 Code::BuildRefused,
@@ -107,6 +121,7 @@ impl BuildFailure {
                 format!("write the result itself in `{directory}`"),
             ),
         };
-        (!self.is_known).then(|| Finding::new(code, message).at(*self.place).help(help))
+        let place = self.place.map(|place| *place);
+        (!self.is_known).then(|| Finding::new(code, message).at_each(place).help(help))
     }
 }

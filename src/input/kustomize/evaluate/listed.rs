@@ -6,9 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use regex::Regex;
 use yaml_serde::Value;
 
-use super::{
-    BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError, StepResult,
-};
+use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult};
 use crate::base::api::kustomization::{FILE_NAMES, is_inline};
 use crate::base::layout::outputs::SITE;
 use crate::base::layout::{
@@ -147,10 +145,9 @@ impl BuildEvaluation<'_> {
     ) -> BuildResult {
         let own = &node.kustomization;
         for (place, entry) in node.listed_in("crds", &own.crds) {
-            let text = self.text_of(node, entry).map_err(BuildFailure::at(&place))?;
-            if text.is_some_and(|text| text.is_empty()) {
+            if self.text_of(node, entry).at(&place)?.is_some_and(|text| text.is_empty()) {
                 let why = format!("`{}` is empty", masked_value(entry));
-                return Err(BuildFailure::refused(&place, why));
+                return Err(EvaluationError::Refused(why)).at(&place);
             }
         }
         let plugins = node
@@ -158,21 +155,19 @@ impl BuildEvaluation<'_> {
             .chain(node.listed_in("transformers", &own.transformers))
             .chain(node.listed_in("validators", &own.validators));
         for (place, entry) in plugins.filter(|(_, entry)| !is_inline(entry)) {
-            self.listed(node, entry).map_err(BuildFailure::at(&place))?;
+            self.listed(node, entry).at(&place)?;
         }
         let openapi = own.openapi.iter().flatten();
         for (key, value) in openapi.filter_map(|(key, value)| Some((key, value.as_str()?))) {
             let place = node.origin.at(["openapi", key]);
             match key.as_str() {
-                "path" => {
-                    self.text_of(node, value).map_err(BuildFailure::at(&place))?;
-                }
+                "path" => self.text_of(node, value).map(|_| ()),
                 "version" if value != SCHEMA && !value.is_empty() => {
-                    let why = format!("unknown OpenAPI version `{value}`");
-                    self.leave_to_kustomize(objects, &place, why)?;
+                    self.leave_to_kustomize(objects, format!("unknown OpenAPI version `{value}`"))
                 }
-                _ => {}
+                _ => Ok(()),
             }
+            .at(&place)?;
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
 use budget::EvaluationBudget;
 pub use failure::EvaluationError;
-use failure::{BuildFailure, BuildResult, StepResult};
+use failure::{BuildFailure, BuildResult, FailureAt, StepResult};
 use index::ObjectIndex;
 pub(crate) use listed::is_remote;
 pub(crate) use object::BuildObject;

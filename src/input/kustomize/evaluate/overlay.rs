@@ -162,7 +162,7 @@ impl OverlayBuild<'_> {
                     Err(EvaluationError::refused("a patch has both `path` and `patch`, or neither"))
                 }
             }?;
-            patched.apply(parsed, target.as_ref(), false, &place).map_err(|failure| failure.problem)
+            patched.apply(parsed, target.as_ref(), false).map_err(|failure| failure.problem)
         });
         self.index = patched.index;
         applied

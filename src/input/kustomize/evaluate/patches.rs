@@ -13,9 +13,7 @@ use super::json_patch::{self, JsonPatchOperation};
 use super::merge_patch::{MergePatch, ParsedPatch, no_patch};
 use super::object::BuildObject;
 use super::selector::{Selector, text};
-use super::{
-    BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError, StepResult,
-};
+use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult};
 use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget, has};
 use crate::base::finding::{Place, RouteStep};
 use crate::base::layout::KUSTOMIZATION;
@@ -53,29 +51,28 @@ impl BuildEvaluation<'_> {
         let mut patched = self.patched(objects);
         let mut has_patch = entries.is_empty();
         for (place, entry) in node.listed_in(LIST, &node.kustomization.patches_strategic_merge) {
-            let failed = BuildFailure::at(&place);
             // An entry is a path or an inline patch.
             let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
             let options = PatchOptions::default();
             let parsed = self.parsed_patch(node, entry, is_inline, &place, &options);
-            match parsed.map_err(&failed)? {
+            match parsed.at(&place)? {
                 Some(ParsedPatch::Merge(patches)) => {
                     has_patch = true;
                     for patch in patches {
-                        patched.merge_by_id(&patch.copied(), &place)?;
+                        patched.merge_by_id(&patch.copied()).at(&place)?;
                     }
                 }
-                Some(ParsedPatch::Json(..)) => return Err(failed(no_patch())),
+                Some(ParsedPatch::Json(..)) => return Err(no_patch()).at(&place),
                 Some(ParsedPatch::Empty) => {}
                 None => {
-                    patched.leave_to_kustomize(&place, entry)?;
+                    patched.leave_to_kustomize(entry).at(&place)?;
                     has_patch = true;
                 }
             }
         }
         if !has_patch {
             let why = format!("`{LIST}` has no patch");
-            return Err(BuildFailure::refused(&node.origin.at([LIST]), why));
+            return Err(EvaluationError::Refused(why)).at(&node.origin.at([LIST]));
         }
         patched.finish();
         Ok(())
@@ -101,7 +98,7 @@ impl BuildEvaluation<'_> {
         for (place, entry) in node.listed_in(list, entries) {
             let Patch::Entry { path, patch, target, options } = entry else {
                 let why = "an entry of `patches` must be a mapping";
-                return Err(BuildFailure::refused(&place, why));
+                return Err(EvaluationError::refused(why)).at(&place);
             };
             let path = path.as_deref().filter(|path| !path.is_empty());
             let patch = patch.as_deref().map(str::trim);
@@ -110,14 +107,13 @@ impl BuildEvaluation<'_> {
                 (None, Some(patch)) => (patch, true),
                 _ => {
                     let why = "a patch must have either `path` or `patch`";
-                    return Err(BuildFailure::refused(&place, why));
+                    return Err(EvaluationError::refused(why)).at(&place);
                 }
             };
             let options = options.clone().unwrap_or_default();
-            let parsed = self.parsed_patch(node, text, is_inline, &place, &options);
-            match parsed.map_err(BuildFailure::at(&place))? {
-                Some(parsed) => patched.apply(parsed, target.as_ref(), is_json, &place)?,
-                None => patched.leave_to_kustomize(&place, text)?,
+            match self.parsed_patch(node, text, is_inline, &place, &options).at(&place)? {
+                Some(parsed) => patched.apply(parsed, target.as_ref(), is_json).at(&place)?,
+                None => patched.leave_to_kustomize(text).at(&place)?,
             }
         }
         patched.finish();
@@ -172,51 +168,49 @@ impl PatchedObjects<'_> {
         parsed: ParsedPatch,
         target: Option<&PatchTarget>,
         is_json: bool,
-        place: &Place,
     ) -> BuildResult {
-        let failed = BuildFailure::at(place);
         if is_json && target.is_none_or(|target| text(&target.name).is_empty()) {
             let why = "an entry of `patchesJson6902` must have a target with a name";
-            return Err(BuildFailure::refused(place, why));
+            return Err(EvaluationError::refused(why).into());
         }
-        let selector = target.map(Selector::new).transpose().map_err(&failed)?;
+        let selector = target.map(Selector::new).transpose()?;
         match (parsed, selector) {
-            (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => Err(failed(no_patch())),
+            (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => Err(no_patch().into()),
             (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
-                Err(failed(no_patch()))
+                Err(no_patch().into())
             }
             (ParsedPatch::Empty, _) => Ok(()),
             (ParsedPatch::Merge(patches), None) => {
-                patches.iter().try_for_each(|patch| self.merge_by_id(patch, place))
+                patches.iter().try_for_each(|patch| self.merge_by_id(patch))
             }
             (ParsedPatch::Merge(patches), Some(selector)) => {
                 let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
                     let why = "a patch with a target has several documents";
-                    return Err(BuildFailure::refused(place, why));
+                    return Err(EvaluationError::refused(why).into());
                 };
-                let selected = self.selected(&selector).map_err(&failed)?;
-                self.merge(&patch.copied(), &selected)
+                let (patch, selected) = (patch.copied(), self.selected(&selector)?);
+                self.merge(&patch, &selected).at(&patch.place)
             }
             (ParsedPatch::Json(operations, from), Some(selector)) => {
-                for at in self.selected(&selector).map_err(&failed)? {
+                for at in self.selected(&selector)? {
                     // `patchesJson6902` does not record the previous id.
                     let keeps_id = !is_json;
-                    self.operate(at, &operations, &from, keeps_id).map_err(&failed)?;
+                    self.operate(at, &operations, &from, keeps_id)?;
                 }
                 Ok(())
             }
             (ParsedPatch::Json(..), None) => {
-                Err(BuildFailure::refused(place, "a JSON patch has no target"))
+                Err(EvaluationError::refused("a JSON patch has no target").into())
             }
         }
     }
 
     /// Leaves a patch of unknown content to kustomize.
-    fn leave_to_kustomize(&mut self, place: &Place, path: &str) -> BuildResult {
+    fn leave_to_kustomize(&mut self, path: &str) -> StepResult {
         let list = &self.objects.list;
         if list.iter().any(|object| self.is_vital(object)) {
             let why = format!("the patch `{}` is not in the repo", masked_value(path));
-            return Err(BuildFailure::at(place)(EvaluationError::Beyond(why)));
+            return Err(EvaluationError::Beyond(why));
         }
         self.objects.are_partial = true;
         Ok(())
@@ -248,39 +242,36 @@ impl PatchedObjects<'_> {
     }
 
     /// Merges a patch into the object that its id names.
-    fn merge_by_id(&mut self, patch: &MergePatch, place: &Place) -> BuildResult {
+    fn merge_by_id(&mut self, patch: &MergePatch) -> BuildResult {
         let id = &patch.id;
         let list = &self.objects.list;
         let found = self.index.with_id(id).iter().copied();
         let found: Vec<usize> =
             found.filter(|at| list.get(*at).is_some_and(|object| !object.is_deleted)).collect();
         let why = match found.as_slice() {
-            [only] => return self.merge(patch, &[*only]),
+            [only] => return self.merge(patch, &[*only]).at(&patch.place),
             [] if self.objects.are_partial => return Ok(()),
             [] => format!("a patch names the missing {}", id.shown()),
             _ => format!("a patch matches more than one {}", id.shown()),
         };
-        Err(BuildFailure::refused(place, why))
+        Err(EvaluationError::Refused(why).into())
     }
 
     /// Merges a patch into the objects at some positions.
-    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> BuildResult {
-        let failed = BuildFailure::at(&patch.place);
+    fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> StepResult {
         for at in selected.iter().copied() {
             let Some(object) = self.objects.list.get_mut(at) else {
                 continue;
             };
-            self.budget.step(1).map_err(&failed)?;
-            self.budget.allocate(patch.bytes).map_err(&failed)?;
+            self.budget.step(1)?;
+            self.budget.allocate(patch.bytes)?;
             let changes_id = patch.may_rename || patch.may_change_kind;
             let before = if changes_id { object.ids() } else { Vec::new() };
             let is_vital = self.vital.is_none_or(|vital| vital.contains(&object.origin.file));
             match patch.merge_into(object, !is_vital, self.budget) {
-                Ok(true) => {}
-                Ok(false) => object.is_deleted = true,
                 // For kinds with a schema, kustomize may accept a patch that is refused here.
                 Err(EvaluationError::Refused(_)) if !is_vital => {}
-                Err(problem) => return Err(failed(problem)),
+                is_kept => object.is_deleted = !is_kept?,
             }
             if changes_id {
                 let after = object.ids();
@@ -288,22 +279,22 @@ impl PatchedObjects<'_> {
             }
         }
         if patch.may_rename || patch.may_change_kind {
-            self.check_unique(selected, &patch.place)?;
+            self.check_unique(selected)?;
         }
         Ok(())
     }
 
     /// Refuses objects at some positions that have the id of another object.
-    fn check_unique(&self, positions: &[usize], place: &Place) -> BuildResult {
+    fn check_unique(&self, positions: &[usize]) -> StepResult {
         let list = &self.objects.list;
         for object in positions.iter().filter_map(|at| list.get(*at)) {
             let id = object.id();
             let alike = self.index.with_id(&id);
-            self.budget.step(alike.len()).map_err(BuildFailure::at(place))?;
+            self.budget.step(alike.len())?;
             let alike = alike.iter().filter_map(|at| list.get(*at));
             let alike = alike.filter(|other| !other.is_deleted && other.id() == id);
             if !object.is_deleted && alike.count() > 1 {
-                return Err(BuildFailure::refused(place, format!("duplicate {}", id.shown())));
+                return Err(EvaluationError::Refused(format!("duplicate {}", id.shown())));
             }
         }
         Ok(())

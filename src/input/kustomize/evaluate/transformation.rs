@@ -7,7 +7,7 @@ use yaml_serde::Value;
 use super::budget::VALUE_BYTES;
 use super::object::{BuildObject, Id};
 use super::replacement::Replacement;
-use super::{BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError};
+use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult};
 use crate::base::api::kustomization::{Kustomization, has};
 use crate::base::finding::{Place, RouteStep};
 use crate::base::text::{non_empty, yaml};
@@ -25,14 +25,10 @@ impl BuildEvaluation<'_> {
         objects: &mut BuildObjects,
     ) -> BuildResult {
         let kustomization = &node.kustomization;
-        let failed = BuildFailure::at(&Place::File(node.origin.file.clone()));
-        self.budget.step(4 * objects.list.len()).map_err(&failed)?;
+        self.budget.step(4 * objects.list.len()).at(&Place::File(node.origin.file.clone()))?;
         if kustomization.openapi.as_ref().is_some_and(|openapi| openapi.contains_key("path")) {
-            self.leave_to_kustomize(
-                objects,
-                &node.origin.at(["openapi"]),
-                "`openapi` sets a custom schema for merge patches".to_owned(),
-            )?;
+            let why = "`openapi` sets a custom schema for merge patches".to_owned();
+            self.leave_to_kustomize(objects, why).at(&node.origin.at(["openapi"]))?;
         }
         // The order of kustomize's built-in transformers.
         let added = self.added_by_agent(&node.directory);
@@ -70,14 +66,16 @@ impl BuildEvaluation<'_> {
             self.apply_patches("patchesJson6902", node, objects)?;
             self.check_replicas(node, objects)?;
         }
-        self.replace(node, objects)?;
+        for (place, entry) in node.listed_in("replacements", &kustomization.replacements) {
+            self.replace(node, entry, &place, objects).at(&place)?;
+        }
         for (list, entries, does) in [
             ("transformers", &kustomization.transformers, "change"),
             ("validators", &kustomization.validators, "refuse"),
         ] {
             if has(entries) {
                 let why = format!("the `{list}` of `{}` may {does} anything", node.origin.file);
-                self.leave_to_kustomize(objects, &node.origin.at([list]), why)?;
+                self.leave_to_kustomize(objects, why).at(&node.origin.at([list]))?;
             }
         }
         if both().any(|node| node.kustomization.changes_objects()) {
@@ -97,11 +95,8 @@ impl BuildEvaluation<'_> {
             self.set_each("labels", pairs, node, &route, objects)?;
         }
         if kustomization.labels.iter().flatten().any(|labels| has(&labels.fields)) {
-            self.leave_to_kustomize(
-                objects,
-                &node.origin.at(["labels"]),
-                "its labels have custom `fields`".to_owned(),
-            )?;
+            let why = "its labels have custom `fields`".to_owned();
+            self.leave_to_kustomize(objects, why).at(&node.origin.at(["labels"]))?;
         }
         Ok(())
     }
@@ -131,19 +126,17 @@ impl BuildEvaluation<'_> {
         (name, value): (&str, &str),
         place: &Place,
     ) -> BuildResult {
-        let failed = BuildFailure::at(place);
         let count = objects.len();
-        self.budget.step(count).map_err(&failed)?;
-        self.budget
-            .allocate(count.saturating_mul(name.len() + value.len() + VALUE_BYTES))
-            .map_err(&failed)?;
+        self.budget.step(count).at(place)?;
+        let bytes = count.saturating_mul(name.len() + value.len() + VALUE_BYTES);
+        self.budget.allocate(bytes).at(place)?;
         for object in objects {
             let metadata = object.value.get("metadata");
             let pairs = metadata.and_then(|metadata| metadata.get(field));
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
                 let shown = object.id().shown();
                 let why = format!("`metadata.{field}` of the {shown} is not a mapping");
-                return Err(BuildFailure::refused(place, why));
+                return Err(EvaluationError::Refused(why)).at(place);
             }
             object.set(&["metadata", field, name], value, place);
         }
@@ -153,7 +146,7 @@ impl BuildEvaluation<'_> {
     /// Refuses an entry of `replicas` that applies to no object.
     fn check_replicas(&self, node: &KustomizationNode, objects: &BuildObjects) -> BuildResult {
         for (place, entry) in node.listed_in("replicas", &node.kustomization.replicas) {
-            self.budget.step(objects.list.len()).map_err(BuildFailure::at(&place))?;
+            self.budget.step(objects.list.len()).at(&place)?;
             let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
             let has_replicas = |id: &Id| {
                 id.name == name
@@ -165,52 +158,56 @@ impl BuildEvaluation<'_> {
             // Above the root, there may be further objects.
             if !is_found && !objects.are_partial && !self.is_above_root {
                 let why = format!("`replicas` names `{name}`, which no object with replicas has");
-                return Err(BuildFailure::refused(&place, why));
+                return Err(EvaluationError::Refused(why)).at(&place);
             }
         }
         Ok(())
     }
 
-    fn replace(&self, node: &KustomizationNode, objects: &mut BuildObjects) -> BuildResult {
-        for (place, entry) in node.listed_in("replacements", &node.kustomization.replacements) {
-            let failed = BuildFailure::at(&place);
-            let mut read: Vec<Value> = vec![entry.clone()];
-            let path = entry.get("path").and_then(Value::as_str);
-            if let Some(path) = path.filter(|path| !path.is_empty()) {
-                let targets = entry.get("targets").and_then(Value::as_sequence);
-                if targets.is_some_and(|targets| !targets.is_empty())
-                    || entry.get("source").is_some_and(|source| !source.is_null())
-                {
-                    let why = "a replacement has a `path` and fields of its own";
-                    return Err(BuildFailure::refused(&place, why));
-                }
-                let Some(text) = self.text_of(node, path).map_err(&failed)? else {
-                    let why = format!("the replacements in `{path}` are not in the repo");
-                    self.leave_to_kustomize(objects, &place, why)?;
-                    continue;
-                };
-                read = match yaml::from_str(&text) {
-                    Ok(Value::Sequence(replacements)) => replacements,
-                    Ok(replacement @ Value::Mapping(_)) => vec![replacement],
-                    _ => {
-                        let why = format!("`{path}` has no replacements");
-                        return Err(BuildFailure::refused(&place, why));
-                    }
-                };
+    /// Applies an entry of `replacements`.
+    fn replace(
+        &self,
+        node: &KustomizationNode,
+        entry: &Value,
+        place: &Place,
+        objects: &mut BuildObjects,
+    ) -> StepResult {
+        let mut read: Vec<Value> = vec![entry.clone()];
+        let path = entry.get("path").and_then(Value::as_str);
+        if let Some(path) = path.filter(|path| !path.is_empty()) {
+            let targets = entry.get("targets").and_then(Value::as_sequence);
+            if targets.is_some_and(|targets| !targets.is_empty())
+                || entry.get("source").is_some_and(|source| !source.is_null())
+            {
+                let why = "a replacement has a `path` and fields of its own";
+                return Err(EvaluationError::refused(why));
             }
-            for replacement in read {
-                let replacement: Replacement = yaml_serde::from_value(replacement)
-                    .map_err(|error| BuildFailure::refused(&place, error.to_string()))?;
-                let why = match replacement.apply(&mut objects.list, &place, self.budget) {
-                    Ok(()) => continue,
-                    Err(EvaluationError::Refused(why)) if objects.are_partial => why,
-                    Err(EvaluationError::Beyond(why)) => why,
-                    Err(problem) => return Err(failed(problem)),
-                };
-                let mut vital = objects.list.iter().filter(|object| self.is_vital(object));
-                if vital.any(|object| replacement.may_be_for(object)) {
-                    return Err(failed(EvaluationError::Beyond(why)));
+            let Some(text) = self.text_of(node, path)? else {
+                let why = format!("the replacements in `{path}` are not in the repo");
+                return self.leave_to_kustomize(objects, why);
+            };
+            read = match yaml::from_str(&text) {
+                Ok(Value::Sequence(replacements)) => replacements,
+                Ok(replacement @ Value::Mapping(_)) => vec![replacement],
+                _ => {
+                    return Err(EvaluationError::Refused(format!("`{path}` has no replacements")));
                 }
+            };
+        }
+        for replacement in read {
+            let replacement: Replacement = yaml_serde::from_value(replacement)
+                .map_err(|error| EvaluationError::Refused(error.to_string()))?;
+            let why = match replacement.apply(&mut objects.list, place, self.budget) {
+                Err(EvaluationError::Refused(why)) if objects.are_partial => why,
+                Err(EvaluationError::Beyond(why)) => why,
+                applied => {
+                    applied?;
+                    continue;
+                }
+            };
+            let mut vital = objects.list.iter().filter(|object| self.is_vital(object));
+            if vital.any(|object| replacement.may_be_for(object)) {
+                return Err(EvaluationError::Beyond(why));
             }
         }
         Ok(())
@@ -236,7 +233,7 @@ fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> BuildR
                 node.origin.file
             );
             let place = added.origin.at([field, key]);
-            return Err(BuildFailure::at(&place)(EvaluationError::Undetermined(why)));
+            return Err(EvaluationError::Undetermined(why)).at(&place);
         }
     }
     Ok(())

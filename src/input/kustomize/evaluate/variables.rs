@@ -12,7 +12,7 @@ use yaml_serde::{Mapping, Value};
 use super::budget::EvaluationBudget;
 use super::envsubst::{self, MAX_BYTES, SubstitutedText};
 use super::object::{BuildObject, Id, text_at};
-use super::{BuildFailure, BuildResult, EvaluationError, StepResult, go_yaml};
+use super::{BuildResult, EvaluationError, FailureAt, StepResult, go_yaml};
 use crate::base::api::host::SUBSTITUTE;
 use crate::base::finding::{ForeignValue, Place, RouteStep, each_text_in};
 use crate::base::layout::VARIABLE;
@@ -50,54 +50,32 @@ impl SubstitutionVariables {
             Ok::<(), EvaluationError>(())
         };
         if !is_off("labels") && !is_off("annotations") {
-            each_text_in(&object.value, &mut Vec::new(), &mut note)
-                .map_err(BuildFailure::at(&object.origin.start()))?;
+            each_text_in(&object.value, &mut Vec::new(), &mut note)?;
         }
         if uses.is_empty() {
             return Ok(());
         }
-        let failed = |why: EvaluationError, object: &BuildObject| {
-            // The first expression that fails by itself. A failure may take several of them.
-            let mut left = MAX_BYTES;
-            let is_refused = |(_, text): &&(Vec<RouteStep>, String)| {
-                let made = self.substitute(text, &mut left);
-                !made.is_ok_and(|made| go_yaml::parse_object(&format!("a: {}", made.text)).is_ok())
-            };
-            let used = uses.iter().find(is_refused).or(uses.first());
-            let place =
-                used.map_or_else(|| object.origin.start(), |(route, _)| object.place_of(route));
-            BuildFailure::at(&place)(why)
-        };
-        let text = go_yaml::to_text(&object.value)
-            .map_err(|error| failed(EvaluationError::Undetermined(error.to_string()), object))?;
-        let SubstitutedText { text, is_partial } =
-            self.substitute(&text, &mut { MAX_BYTES }).map_err(|error| failed(error, object))?;
-        budget.allocate(text.len()).map_err(|problem| failed(problem, object))?;
-        // Go's parser takes these for line breaks in some places only.
-        if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
-            let why = "it has Unicode line breaks beside variables".to_owned();
-            return Err(failed(EvaluationError::Undetermined(why), object));
-        }
-        let mut value = match go_yaml::parse_object(&text) {
+        let value = match self.substituted(&object.value, budget) {
+            Err(problem) => {
+                // The first expression that fails by itself. A failure may take several of them.
+                let mut left = MAX_BYTES;
+                let is_refused = |(_, text): &&(Vec<RouteStep>, String)| {
+                    let made = self.substitute(text, &mut left);
+                    let parsed =
+                        made.map(|made| go_yaml::parse_object(&format!("a: {}", made.text)));
+                    !parsed.is_ok_and(|parsed| parsed.is_ok())
+                };
+                let (route, _) = uses.iter().find(is_refused).unwrap_or(&uses[0]);
+                return Err(problem).at(&object.place_of(route));
+            }
             Ok(value) => value,
-            // Unknown values may complete it.
-            Err(_) if is_partial => return Ok(()),
-            Err(go_yaml::Error::Invalid) => {
-                let why = "after the substitution of variables, an object is no valid YAML";
-                return Err(failed(EvaluationError::Unapplied(why.to_owned()), object));
-            }
-            Err(error) => {
-                let why = format!("the substitution of variables makes {error}");
-                return Err(failed(EvaluationError::Undetermined(why), object));
-            }
         };
+        let Some(mut value) = value else { return Ok(()) };
         check_metadata(&mut value, object)?;
         object.value = value;
         let mut left = MAX_BYTES;
         for (route, text) in &uses {
-            budget
-                .step(1 + object.changes.len() / 8)
-                .map_err(BuildFailure::at(&object.origin.start()))?;
+            budget.step(1 + object.changes.len() / 8)?;
             let steps = route.iter().map(|step| match step {
                 RouteStep::Key(key) => RouteStep::from(
                     self.substitute(key, &mut left).map_or_else(|_| key.clone(), |made| made.text),
@@ -111,6 +89,36 @@ impl SubstitutionVariables {
         }
         object.unsubstituted = uses;
         Ok(())
+    }
+
+    /// Returns an object after the substitution in its text; `None` if unknown values may complete
+    /// it.
+    fn substituted(
+        &self,
+        object: &Mapping,
+        budget: &EvaluationBudget,
+    ) -> StepResult<Option<Mapping>> {
+        let text = go_yaml::to_text(object)
+            .map_err(|error| EvaluationError::Undetermined(error.to_string()))?;
+        let SubstitutedText { text, is_partial } = self.substitute(&text, &mut { MAX_BYTES })?;
+        budget.allocate(text.len())?;
+        // Go's parser takes these for line breaks in some places only.
+        if text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
+            let why = "it has Unicode line breaks beside variables".to_owned();
+            return Err(EvaluationError::Undetermined(why));
+        }
+        match go_yaml::parse_object(&text) {
+            Ok(value) => Ok(Some(value)),
+            Err(_) if is_partial => Ok(None),
+            Err(go_yaml::Error::Invalid) => {
+                let why = "after the substitution of variables, an object is no valid YAML";
+                Err(EvaluationError::Unapplied(why.to_owned()))
+            }
+            Err(error) => {
+                let why = format!("the substitution of variables makes {error}");
+                Err(EvaluationError::Undetermined(why))
+            }
+        }
     }
 
     /// Keeps the values that are equal in two Kustomizations that apply one build.
@@ -181,7 +189,7 @@ impl SubstitutionVariables {
 fn check_metadata(value: &mut Mapping, object: &BuildObject) -> BuildResult {
     let Some(Value::Mapping(metadata)) = value.get_mut("metadata") else {
         let why = "after the substitution of variables, an object has no metadata".to_owned();
-        return Err(BuildFailure::at(&object.origin.start())(EvaluationError::Unapplied(why)));
+        return Err(EvaluationError::Unapplied(why).into());
     };
     for field in ["name", "namespace", "labels", "annotations"] {
         let entries: Vec<(Option<String>, &mut Value)> = match metadata.get_mut(field) {
@@ -208,8 +216,7 @@ fn check_metadata(value: &mut Mapping, object: &BuildObject) -> BuildResult {
             );
             let steps = ["metadata".into(), field.into()].into_iter();
             let steps: Vec<RouteStep> = steps.chain(key.map(RouteStep::from)).collect();
-            let place = object.place_of(&steps);
-            return Err(BuildFailure::at(&place)(EvaluationError::Unapplied(why)));
+            return Err(EvaluationError::Unapplied(why)).at(&object.place_of(&steps));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use yaml_serde::Value;
 use super::field_path::{lookup, split};
 use super::object::{BuildObject, Id};
 use super::replacement::NAME;
-use super::{BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError};
+use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt};
 use crate::base::finding::Place;
 use crate::input::kustomize::KustomizationNode;
 
@@ -26,7 +26,7 @@ impl BuildEvaluation<'_> {
     ) -> BuildResult {
         for (place, entry) in node.listed_in("vars", &node.kustomization.vars) {
             let steps = objects.list.len() + objects.vars.len();
-            self.budget.step(steps).map_err(BuildFailure::at(&place))?;
+            self.budget.step(steps).at(&place)?;
             let text = |value: Option<&Value>| {
                 value.and_then(Value::as_str).unwrap_or_default().to_owned()
             };
@@ -51,7 +51,7 @@ impl BuildEvaluation<'_> {
             if let Some(first) = found.next() {
                 if found.next().is_some() {
                     let why = format!("the variable `{name}` matches several objects");
-                    return Err(BuildFailure::refused(&place, why));
+                    return Err(EvaluationError::Refused(why)).at(&place);
                 }
                 first.vars.push(name.clone());
             }
@@ -65,9 +65,8 @@ impl BuildEvaluation<'_> {
     /// Refuses variables without a value, and leaves those that a host or request uses to kustomize.
     pub(super) fn resolve_vars(&self, objects: &BuildObjects) -> BuildResult {
         for var in &objects.vars {
-            let failed = BuildFailure::at(&var.place);
-            self.budget.step(objects.list.len()).map_err(&failed)?;
-            let Var { name, field, .. } = var;
+            let Var { name, field, place } = var;
+            self.budget.step(objects.list.len()).at(place)?;
             let mut list = objects.list.iter();
             let source = list.find(|object| object.vars.contains(name));
             let has_value = source.is_some_and(|object| {
@@ -82,7 +81,7 @@ impl BuildEvaluation<'_> {
                     }
                     None => format!("the variable `{name}` matches no object"),
                 };
-                return Err(BuildFailure::refused(&var.place, why));
+                return Err(EvaluationError::Refused(why)).at(place);
             }
             let reference = format!("$({name})");
             let uses = |object: &&BuildObject| {
@@ -91,7 +90,7 @@ impl BuildEvaluation<'_> {
             if let Some(object) = objects.list.iter().find(uses) {
                 let shown = object.id().shown();
                 let why = format!("the {shown} uses the variable `{name}` of `vars`");
-                return Err(failed(EvaluationError::Beyond(why)));
+                return Err(EvaluationError::Beyond(why)).at(place);
             }
         }
         Ok(())
@@ -103,7 +102,7 @@ impl BuildObjects {
     pub(super) fn add_var(&mut self, var: Var) -> BuildResult {
         if self.vars.iter().any(|other| other.name == var.name) {
             let why = format!("duplicate variable `{}`", var.name);
-            return Err(BuildFailure::refused(&var.place, why));
+            return Err(EvaluationError::Refused(why)).at(&var.place);
         }
         self.vars.push(var);
         Ok(())
