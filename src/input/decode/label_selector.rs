@@ -1,9 +1,8 @@
 //! Validates label selectors like the API server.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
-use kube::core::Selector;
+use kube::core::{Expression, Selector};
 
-use crate::base::api::names::{is_label_key, is_label_value};
+use crate::base::api::names::{is_label, is_label_key, is_label_value};
 use crate::base::api::sipcluster::{LabelSelector, Requirement};
 use crate::base::finding::RouteStep;
 
@@ -38,35 +37,24 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
     let unknown = selector.unknown.iter();
     let mut mistakes: Vec<Mistake> =
         unknown.map(|(key, value)| unknown_field("labelSelector", key, value)).collect();
+    let mut expressions = Vec::new();
     for (key, value) in selector.match_labels.iter().flatten() {
-        if !is_label_key(key) || !is_label_value(value) {
+        if !is_label(key, value) {
             let route = vec!["matchLabels".into(), key.as_str().into()];
             let message = format!("`{key}: {value}` is not a valid label");
             let help =
                 "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`";
             mistakes.push(Mistake::new(route, message, help));
         }
+        expressions.push(Expression::Equal(key.clone(), value.clone()));
     }
     for (index, requirement) in selector.match_expressions.iter().flatten().enumerate() {
-        mistakes.extend(check_requirement(index, requirement));
-    }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
-    }
-    let requirements = selector.match_expressions.iter().flatten().map(|requirement| {
-        meta::LabelSelectorRequirement {
-            key: requirement.key.clone(),
-            operator: requirement.operator.clone(),
-            values: requirement.values.clone(),
+        match check_requirement(index, requirement) {
+            Ok(expression) => expressions.push(expression),
+            Err(mistake) => mistakes.push(mistake),
         }
-    });
-    let selector = meta::LabelSelector {
-        match_labels: selector.match_labels.clone(),
-        match_expressions: Some(requirements.collect()),
-    };
-    selector.try_into().map_err(|error: kube::core::ParseExpressionError| {
-        vec![Mistake::new(Vec::new(), error.to_string(), "correct it")]
-    })
+    }
+    if mistakes.is_empty() { Ok(expressions.into_iter().collect()) } else { Err(mistakes) }
 }
 
 /// Reports an unknown field of the selector in `field`. Ignoring it would leave a selector that
@@ -88,11 +76,18 @@ pub(crate) fn unknown_field(field: &str, key: &str, value: &serde_json::Value) -
     }
 }
 
-fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake> {
+/// Checks the requirement with this index in a selector.
+///
+/// # Errors
+///
+/// Returns its first mistake.
+pub(crate) fn check_requirement(
+    index: usize,
+    requirement: &Requirement,
+) -> Result<Expression, Mistake> {
     let at = |steps: &[RouteStep], message: String, help: &str| {
-        let mut route: Vec<RouteStep> = vec!["matchExpressions".into(), index.into()];
-        route.extend_from_slice(steps);
-        Some(Mistake::new(route, message, help))
+        let route = [&["matchExpressions".into(), index.into()], steps].concat();
+        Err(Mistake::new(route, message, help))
     };
     let mistake = |field: &str, message: String, help: &str| at(&[field.into()], message, help);
     let Requirement { key, operator, values } = requirement;
@@ -100,6 +95,7 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
     if !is_label_key(key) {
         return mistake("key", format!("`{key}` is not a valid label key"), "write `prefix/name`");
     }
+    let key = key.clone();
     match operator.as_str() {
         "In" | "NotIn" if values.is_empty() => mistake(
             "values",
@@ -111,15 +107,17 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
             format!("the operator {operator} takes no values"),
             "remove `values`, or use In or NotIn",
         ),
-        "In" | "NotIn" => {
-            let bad = values.iter().position(|value| !is_label_value(value))?;
-            at(
+        "In" | "NotIn" => match values.iter().position(|value| !is_label_value(value)) {
+            Some(bad) => at(
                 &["values".into(), bad.into()],
                 format!("`{}` is not a valid label value", values[bad]),
                 "use at most 63 characters: letters, digits, `-`, `_` and `.`, a letter or digit at both ends",
-            )
-        }
-        "Exists" | "DoesNotExist" => None,
+            ),
+            None if operator == "In" => Ok(Expression::In(key, values.iter().cloned().collect())),
+            None => Ok(Expression::NotIn(key, values.iter().cloned().collect())),
+        },
+        "Exists" => Ok(Expression::Exists(key)),
+        "DoesNotExist" => Ok(Expression::DoesNotExist(key)),
         other => mistake(
             "operator",
             format!("unknown operator `{other}` in a label selector"),

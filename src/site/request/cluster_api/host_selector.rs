@@ -9,7 +9,7 @@ use crate::base::api::assignment;
 use crate::base::api::cluster_api::HostSelector;
 use crate::base::api::label_query::required_label;
 use crate::base::api::sipcluster::{LabelSelector, Requirement};
-use crate::input::decode::label_selector::{self, Mistake, unknown_field};
+use crate::input::decode::label_selector::{self, Mistake, check_requirement, unknown_field};
 
 /// Returns the requirements of a host selector, without those on the labels `assigned`, which sipgen
 /// adds.
@@ -26,12 +26,9 @@ pub(super) fn requirements(
         unknown.map(|(key, value)| unknown_field("hostSelector", key, value)).collect();
     let mut match_expressions = Vec::new();
     for (index, requirement) in selector.match_expressions.iter().enumerate() {
-        match converted(requirement) {
+        match converted(index, requirement) {
             Ok(requirement) => match_expressions.push(requirement),
-            Err((field, message, help)) => {
-                let route = vec!["matchExpressions".into(), index.into(), field.into()];
-                mistakes.push(Mistake::new(route, message, help));
-            }
+            Err(mistake) => mistakes.push(mistake),
         }
     }
     if !mistakes.is_empty() {
@@ -55,9 +52,7 @@ pub(super) fn exclusions(
 ) -> Vec<Mistake> {
     let excluded = selector.match_expressions.iter().enumerate().filter_map(|(index, it)| {
         let value = assigned.get(&it.key)?;
-        let match_expressions = Some(vec![converted(it).ok()?]);
-        let required = LabelSelector { match_expressions, ..LabelSelector::default() };
-        let required = label_selector::check(&required).ok()?;
+        let required = check_requirement(index, &converted(index, it).ok()?).ok()?;
         let message = format!("assigned hosts have `{}: {value}`, which it excludes", it.key);
         let route = vec!["matchExpressions".into(), index.into()];
         let help = "remove it: the label itself selects the hosts";
@@ -86,9 +81,11 @@ pub(super) fn is_assigned(key: &str, assigned: &BTreeMap<String, String>) -> boo
 
 /// Converts a requirement to one of Kubernetes. CAPM3 makes the operator lower-case and gives it to
 /// Kubernetes' labels, which have other names for operators than label selectors.
-fn converted(
-    requirement: &LabelSelectorRequirement,
-) -> Result<Requirement, (&'static str, String, &'static str)> {
+fn converted(index: usize, requirement: &LabelSelectorRequirement) -> Result<Requirement, Mistake> {
+    let mistake = |field: &str, message: String, help: &str| {
+        let route = vec!["matchExpressions".into(), index.into(), field.into()];
+        Err(Mistake::new(route, message, help))
+    };
     let LabelSelectorRequirement { key, operator, values } = requirement;
     let operator = operator.to_lowercase();
     let kubernetes_operator = match operator.as_str() {
@@ -98,27 +95,24 @@ fn converted(
         "!" => "DoesNotExist",
         "=" | "==" | "!=" if values.as_ref().is_none_or(|values| values.len() != 1) => {
             let message = format!("the operator {operator} needs one value");
-            return Err(("values", message, "list exactly one under `values`"));
+            return mistake("values", message, "list exactly one under `values`");
         }
         "=" | "==" => "In",
         "!=" => "NotIn",
         "gt" | "lt" => {
             let message = format!("sipgen does not evaluate the operator {operator}");
             let help = "label hosts by class, and select the class with in";
-            return Err(("operator", message, help));
+            return mistake("operator", message, help);
         }
         "doesnotexist" => {
             let message =
                 "CAPM3 does not know the operator DoesNotExist, so its Machines never get a host";
-            return Err((
-                "operator",
-                message.to_owned(),
-                "write `operator: \"!\"` and `values: []`",
-            ));
+            let help = "write `operator: \"!\"` and `values: []`";
+            return mistake("operator", message.to_owned(), help);
         }
         other => {
             let message = format!("CAPM3 does not know the operator `{other}`");
-            return Err(("operator", message, "use in, notin, exists or \"!\""));
+            return mistake("operator", message, "use in, notin, exists or \"!\"");
         }
     };
     let (key, operator) = (key.clone(), kubernetes_operator.to_owned());
