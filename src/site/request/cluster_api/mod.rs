@@ -78,19 +78,16 @@ pub(crate) fn is_asked(metadata: &Metadata, settings: &Settings) -> bool {
     let all = settings.requests.cluster_api.clusters == ClusterSelection::All;
     match metadata.annotation(ASSIGN) {
         Some(text) => text != "false",
-        None => all || misspells_assign(metadata),
+        None => {
+            let mut keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
+            all || keys.any(|key| annotation_meant(key) == Some(ASSIGN))
+        }
     }
 }
 
 /// Returns whether the annotation of a Cluster decides whether it is a request.
 pub(crate) fn is_annotated(metadata: &Metadata) -> bool {
     metadata.annotation(ASSIGN).is_some()
-}
-
-/// Returns whether an annotation of a Cluster misspells the one that makes it a request.
-fn misspells_assign(metadata: &Metadata) -> bool {
-    let mut keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
-    keys.any(|key| annotation_meant(key) == Some(ASSIGN))
 }
 
 /// Decodes the spec of a Cluster. Unknown fields are left to Cluster API.
@@ -279,7 +276,7 @@ impl<'a> ClusterApiValidation<'a> {
         let class = set.template.class.filter(|_| set.name.is_none());
         let patched = class.and_then(|class| patched_strategy(set, &class, self.key));
         let evaluated = patched.as_ref().or(strategy.map(|it| it.0));
-        let surge = match rollout::surge(evaluated, set.rollout_kind) {
+        let surge = match rollout::surge(set.kind, set.update_strategy, evaluated) {
             Some(surge) if surge.count(active) <= MOST_HOSTS => surge,
             _ => {
                 let at = strategy.map_or(&set.at, |(_, surge_at)| surge_at).clone();
@@ -294,16 +291,13 @@ impl<'a> ClusterApiValidation<'a> {
     }
 
     fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {
-        let number = text.trim().parse().ok();
-        number.filter(|number| *number <= MOST_HOSTS).unwrap_or_else(|| {
-            self.report(
-                Code::InvalidRequestAnnotation,
-                set.annotation_at(key),
-                format!("`{text}` is not a number of hosts"),
-                format!("write 0 to {MOST_HOSTS}, in quotes"),
-            );
-            0
-        })
+        let number = text.trim().parse().ok().filter(|number| *number <= MOST_HOSTS);
+        if number.is_none() {
+            let message = format!("`{text}` is not a number of hosts");
+            let (code, at) = (Code::InvalidRequestAnnotation, set.annotation_at(key));
+            self.report(code, at, message, format!("write 0 to {MOST_HOSTS}, in quotes"));
+        }
+        number.unwrap_or_default()
     }
 
     /// Returns the hosts that a machine template selects, and where it says so.

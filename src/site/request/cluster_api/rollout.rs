@@ -2,22 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::base::api::cluster_api::{ControlPlaneSpec, Rollout, Strategy};
+use crate::base::api::cluster_api::{Rollout, Strategy};
 use crate::base::finding::{DocumentField, RouteStep};
 use crate::site::request::cluster::StandbyHosts;
-
-/// The way in which Machines are replaced.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RolloutKind {
-    /// By its `maxSurge`.
-    MaxSurge,
-    /// By its `maxSurge`, which is no percentage.
-    Kubeadm,
-    /// Each Machine after the next one; the kind has no `maxSurge`.
-    OneMore,
-    /// Each Machine before the next one, where it can.
-    DeletesFirst,
-}
 
 /// Kinds of control planes without `maxSurge`.
 const WITHOUT_SURGE: [&str; 3] = [K0SMOTRON, "KThreesControlPlane", "MicroK8sControlPlane"];
@@ -26,30 +13,24 @@ const K0SMOTRON: &str = "K0sControlPlane";
 /// The start of the kinds of kubeadm's control planes and their templates.
 const KUBEADM: &str = "KubeadmControlPlane";
 
-impl RolloutKind {
-    /// Returns that of a control plane or its template. `spec` is missing if it is not in the inputs.
-    pub(super) fn new(kind: &str, spec: Option<&ControlPlaneSpec>) -> Self {
-        let update = spec.and_then(|spec| spec.update_strategy.as_deref());
-        if is_of_k0smotron(kind) && update == Some("RecreateDeleteFirst") {
-            Self::DeletesFirst
-        } else if WITHOUT_SURGE.iter().any(|start| kind.starts_with(start)) {
-            Self::OneMore
-        } else if kind.starts_with(KUBEADM) {
-            Self::Kubeadm
-        } else {
-            Self::MaxSurge
-        }
-    }
-}
+/// Update strategy of k0smotron's control planes that replaces each Machine before the next one,
+/// where it can.
+const DELETES_FIRST: &str = "RecreateDeleteFirst";
 
-/// Returns the Machines that a rollout runs beside the replicas; `None` if they are invalid.
-pub(super) fn surge(strategy: Option<&Strategy>, kind: RolloutKind) -> Option<StandbyHosts> {
+/// Returns the Machines that the rollout of a control plane, of its template or of a
+/// MachineDeployment runs beside the replicas; `None` if they are invalid.
+pub(super) fn surge(
+    kind: &str,
+    update: Option<&str>,
+    strategy: Option<&Strategy>,
+) -> Option<StandbyHosts> {
     /// Cluster API's default.
     const DEFAULT: StandbyHosts = StandbyHosts::Surge(1);
-    match kind {
-        RolloutKind::OneMore => return Some(StandbyHosts::OneMore),
-        RolloutKind::DeletesFirst => return Some(StandbyHosts::OneOfFew),
-        RolloutKind::MaxSurge | RolloutKind::Kubeadm => {}
+    if is_of_k0smotron(kind) && update == Some(DELETES_FIRST) {
+        return Some(StandbyHosts::OneOfFew);
+    }
+    if WITHOUT_SURGE.iter().any(|start| kind.starts_with(start)) {
+        return Some(StandbyHosts::OneMore);
     }
     let Some(strategy) = strategy else {
         return Some(DEFAULT);
@@ -61,7 +42,7 @@ pub(super) fn surge(strategy: Option<&Strategy>, kind: RolloutKind) -> Option<St
         None => return Some(DEFAULT),
         Some(IntOrString::Int(number)) => usize::try_from(*number).ok(),
         // Kubeadm's control plane takes a percentage for 0.
-        Some(IntOrString::String(text)) if kind == RolloutKind::Kubeadm => {
+        Some(IntOrString::String(text)) if kind.starts_with(KUBEADM) => {
             text.parse().ok().or(Some(0))
         }
         Some(IntOrString::String(text)) => match text.strip_suffix('%') {
@@ -100,11 +81,12 @@ pub(super) fn either<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::RolloutKind;
+    use super::surge;
+    use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 
     #[test]
     fn a_rollout_needs_as_many_hosts_as_cluster_api_starts_at_once() {
-        for (yaml, surge) in [
+        for (yaml, expected) in [
             ("{}", Some(1)),
             ("{type: OnDelete}", Some(0)),
             ("{type: RollingUpdate, rollingUpdate: {maxSurge: 0}}", Some(0)),
@@ -115,12 +97,10 @@ mod tests {
             ("{rollingUpdate: {maxSurge: -1}}", None),
         ] {
             let strategy = yaml_serde::from_str(yaml).unwrap();
-            let standby = super::surge(Some(&strategy), RolloutKind::MaxSurge);
-            assert_eq!(standby.map(|standby| standby.count(10)), surge, "{yaml}");
+            let standby = surge(MACHINE_DEPLOYMENT, None, Some(&strategy));
+            assert_eq!(standby.map(|standby| standby.count(10)), expected, "{yaml}");
         }
-        assert_eq!(
-            super::surge(None, RolloutKind::MaxSurge).map(|standby| standby.count(10)),
-            Some(1)
-        );
+        let standby = surge(MACHINE_DEPLOYMENT, None, None);
+        assert_eq!(standby.map(|standby| standby.count(10)), Some(1));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rollout::{LocatedStrategy, RolloutKind, either, is_of_k0smotron};
+use super::rollout::{LocatedStrategy, either, is_of_k0smotron};
 use super::{ClusterApiValidation, missing_part};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
@@ -28,7 +28,10 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) metadata: Vec<LocatedMetadata<'a>>,
     pub(super) replicas: Option<i64>,
     pub(super) strategy: Option<LocatedStrategy<'a>>,
-    pub(super) rollout_kind: RolloutKind,
+    /// Kind of the object, or of its template in a ClusterClass.
+    pub(super) kind: &'a str,
+    /// Rollout of K0sControlPlane.
+    pub(super) update_strategy: Option<&'a str>,
     pub(super) failure_domain: Option<&'a str>,
     pub(super) template: NodeSetTemplate<'a>,
     /// Where its fields are.
@@ -293,7 +296,8 @@ impl<'a> ClusterApiValidation<'a> {
                 metadata: vec![LocatedMetadata::from_object(document)],
                 replicas: deployment.replicas,
                 strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
-                rollout_kind: RolloutKind::MaxSurge,
+                kind: MACHINE_DEPLOYMENT,
+                update_strategy: None,
                 failure_domain: non_empty(&machine.failure_domain),
                 machine_labels: deployment.template.metadata.labels.iter().collect(),
                 machine_names: MachineNames::deployment(name).with_template(template.name),
@@ -333,7 +337,8 @@ impl<'a> ClusterApiValidation<'a> {
                 &control_plane.rollout,
                 &at,
             ),
-            rollout_kind: RolloutKind::new(&document.kind, Some(control_plane)),
+            kind: &document.kind,
+            update_strategy: control_plane.update_strategy.as_deref(),
             failure_domain: None,
             machine_labels: machine_template.iter().flat_map(|it| &it.metadata.labels).collect(),
             machine_names,
@@ -403,10 +408,8 @@ impl<'a> ClusterApiValidation<'a> {
             metadata,
             replicas: topology.control_plane.replicas,
             strategy,
-            rollout_kind: RolloutKind::new(
-                reference.map_or("", |template| &template.kind),
-                template_spec,
-            ),
+            kind: reference.map_or("", |template| &template.kind),
+            update_strategy: template_spec.and_then(|spec| spec.update_strategy.as_deref()),
             failure_domain: None,
             machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
             health_check: health_check(
@@ -466,7 +469,8 @@ impl<'a> ClusterApiValidation<'a> {
                 let (strategy, rollout) = (&deployment_class.strategy, &deployment_class.rollout);
                 either("strategy", strategy, rollout, &from)
             },
-            rollout_kind: RolloutKind::MaxSurge,
+            kind: MACHINE_DEPLOYMENT,
+            update_strategy: None,
             failure_domain: non_empty(&deployment.failure_domain)
                 .or(non_empty(&deployment_class.failure_domain)),
             machine_names: MachineNames::deployment_of_class(
