@@ -281,20 +281,6 @@ impl SchemaWalk<'_> {
         }
     }
 
-    /// Returns the help for an empty mapping.
-    fn nothing(&self) -> &'static str {
-        let list = match self.route.as_slice() {
-            [_, RouteStep::Key(list), RouteStep::Index(_), RouteStep::Key(_)] => list.as_str(),
-            _ => "",
-        };
-        match list {
-            "masterSoftware" | "workerSoftware" => {
-                "write `version` below it; for any version, write only its name, without a colon"
-            }
-            _ => "write its fields below it, or `{}` for none",
-        }
-    }
-
     /// Reports a value of the wrong type. The value is not shown: it may be a misplaced secret.
     fn wrong(&self, found: ValueType, expected: &Schema) -> Finding {
         let field = match self.route.as_slice() {
@@ -310,7 +296,7 @@ impl SchemaWalk<'_> {
             (TEXT, FLAG | WHOLE | NUMBER) => "put it in quotes",
             (MAPPING, LIST) => "write `KEY: VALUE` without a dash before it",
             (LIST, _) => "write each item on a line of its own behind a dash: `- ITEM`",
-            (MAPPING, NOTHING) => self.nothing(),
+            (MAPPING, NOTHING) => "write its fields below it, or `{}` for none",
             (_, NOTHING) => "write a value, or remove it",
             (MAPPING, _) => "write its fields below it as `KEY: VALUE`",
             _ => "fix the value; the API server refuses it",
