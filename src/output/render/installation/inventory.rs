@@ -44,9 +44,9 @@ pub(super) fn is_taken(node: &NodeName) -> bool {
 pub struct InstallerInventory<'a> {
     /// Every node once, in the historical order: the first master, all workers, the other masters.
     nodes: Vec<(&'a NodeName, IpAddr)>,
-    masters: Vec<&'a NodeName>,
+    masters: &'a [NodeName],
     /// Nodes that run workloads; the masters if there are no workers.
-    workers: Vec<&'a NodeName>,
+    workers: &'a [NodeName],
     is_virtlet_vm: bool,
 }
 
@@ -57,16 +57,11 @@ impl<'a> InstallerInventory<'a> {
         installation: &'a Installation,
         addresses: &BTreeMap<NodeName, IpAddr>,
     ) -> Option<Self> {
-        let masters: Vec<&NodeName> = installation.masters.iter().collect();
-        let workers = if installation.workers.is_empty() {
-            &installation.masters
-        } else {
-            &installation.workers
-        };
-        let workers: Vec<&NodeName> = workers.iter().collect();
+        let Installation { masters, workers, .. } = installation;
+        let workers = if workers.is_empty() { masters } else { workers };
         // A node with both roles is listed once.
         let mut seen = BTreeSet::new();
-        let in_order = masters.iter().take(1).chain(&workers).chain(&masters).copied();
+        let in_order = masters.iter().take(1).chain(workers).chain(masters);
         let nodes = in_order.filter(|node| seen.insert(*node));
         let nodes = nodes.map(|node| Some((node, *addresses.get(node)?))).collect::<Option<_>>()?;
         Some(Self { nodes, masters, workers, is_virtlet_vm: installation.is_virtlet_vm })
@@ -83,11 +78,11 @@ impl<'a> InstallerInventory<'a> {
     /// Returns the addresses by the keys in the cluster's ConfigMap of addresses. A node with both
     /// roles has both keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
-        let keyed = |role: &str, nodes: &[&NodeName]| -> Vec<(String, IpAddr)> {
+        let keyed = |role: &str, nodes: &[NodeName]| -> Vec<(String, IpAddr)> {
             let keyed = self.nodes.iter().filter(|(node, _)| nodes.contains(node));
             keyed.map(|(node, address)| (format!("{role}_{node}"), *address)).collect()
         };
-        keyed("MASTER", &self.masters).into_iter().chain(keyed("WORKER", &self.workers)).collect()
+        keyed("MASTER", self.masters).into_iter().chain(keyed("WORKER", self.workers)).collect()
     }
 
     /// Formats the inventory exactly as the last version of the Binary Provisioning Agent did: two
@@ -96,8 +91,8 @@ impl<'a> InstallerInventory<'a> {
         let host = |(node, address): &(&NodeName, IpAddr)| {
             format!("{node}  ansible_ssh_host={address} ansible_ssh_port=22")
         };
-        let names = |nodes: &[&NodeName]| nodes.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (masters, workers) = (names(&self.masters), names(&self.workers));
+        let names = |nodes: &[NodeName]| nodes.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (masters, workers) = (names(self.masters), names(self.workers));
         let mut sections = vec![
             ("all", self.nodes.iter().map(host).collect()),
             ("kube-master", masters.clone()),
@@ -135,9 +130,9 @@ impl<'a> InstallerInventory<'a> {
         }
         text.push_str("  children:\n");
         for (group, nodes) in [
-            ("kube_control_plane", &self.masters),
-            ("kube_node", &self.workers),
-            ("etcd", &self.masters),
+            ("kube_control_plane", self.masters),
+            ("kube_node", self.workers),
+            ("etcd", self.masters),
         ] {
             line(&mut text, 4, &format!("{group}:"));
             line(&mut text, 6, "hosts:");
