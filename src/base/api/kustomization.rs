@@ -155,13 +155,11 @@ impl Kustomization {
         let fields = [
             ("transformers", has(&self.transformers)),
             ("replacements", has(&self.replacements)),
-            ("generators", has(&self.generators)),
-            ("helmCharts", has(&self.helm_charts)),
-            ("helmChartInflationGenerator", has(&self.helm_chart_inflation_generator)),
             ("patches", may_rename(&self.patches)),
             ("patchesJson6902", may_rename(&self.patches_json6902)),
         ];
-        fields.into_iter().find_map(|(name, may_rename)| may_rename.then_some(name))
+        let mut own = fields.into_iter().filter_map(|(name, is_set)| is_set.then_some(name));
+        self.made_elsewhere().next().or_else(|| own.next())
     }
 }
 
