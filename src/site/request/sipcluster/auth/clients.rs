@@ -98,23 +98,19 @@ impl SipclusterValidation<'_> {
     fn client_texts(&mut self, client: &auth::StaticClient, route: &Route) {
         for (index, uri) in client.redirect_uris.iter().flatten().enumerate() {
             let route = below(route, [RouteStep::from("redirectURIs"), index.into()]);
-            let is_uri = uri.split_once(':').is_some_and(|(scheme, rest)| {
+            let has_scheme = uri.split_once(':').is_some_and(|(scheme, rest)| {
                 !rest.is_empty() && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             });
-            if !is_uri
-                || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c))
-            {
-                let has_wildcard = is_uri && uri.contains(['{', '}', '*']);
-                self.invalid_auth(
-                    route,
-                    if has_wildcard {
-                        "the redirectURI contains a wildcard"
-                    } else {
-                        "the redirectURI is not a URI"
-                    },
-                    "write the whole URI: Dex compares it exactly, without wildcards",
-                );
-            }
+            let message =
+                if !has_scheme || uri.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                    "the redirectURI is not a URI"
+                } else if uri.contains(['{', '}', '*']) {
+                    "the redirectURI contains a wildcard"
+                } else {
+                    continue;
+                };
+            let help = "write the whole URI: Dex compares it exactly, without wildcards";
+            self.invalid_auth(route, message, help);
         }
     }
 }

@@ -117,33 +117,24 @@ impl SipclusterValidation<'_> {
         let group = reference.group.clone().unwrap_or_else(|| GROUP.to_owned());
         let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
         // Issuers of other groups have kinds that are unknown here.
-        if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
-            self.invalid_auth(
-                below(route, ["kind"]),
-                "unknown kind of cert-manager issuer",
-                "write Issuer or ClusterIssuer",
-            );
-            return None;
-        }
-        let is_word =
-            |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
-        let no_kind = (!is_word(&kind)).then_some("kind");
-        if let Some(field) =
-            no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group"))
-        {
-            self.invalid_auth(
-                below(route, [field]),
-                "the issuerRef has no kind",
-                "write its `kind` and `group`",
-            );
-            return None;
-        }
-        let name = reference.name.parse().map_err(|error: Invalid| {
-            format!("invalid name of the issuer: `{}` {error}", reference.name)
-        });
-        let help = "write the issuer's `name`";
-        let name = self.found.accept(name, Code::InvalidAuth, below(route, ["name"]), help)?;
-        Some(Certificate::OfIssuer { name, kind, group })
+        let is_unknown = group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer");
+        let is_word = !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphanumeric());
+        let (field, message, help) = if is_unknown {
+            ("kind", "unknown kind of cert-manager issuer", "write Issuer or ClusterIssuer")
+        } else if !is_word {
+            ("kind", "the issuerRef has no kind", "write its `kind` and `group`")
+        } else if group.parse::<ObjectName>().is_err() {
+            ("group", "the issuerRef has no valid group", "write its `kind` and `group`")
+        } else {
+            let name = reference.name.parse().map_err(|error: Invalid| {
+                format!("invalid name of the issuer: `{}` {error}", reference.name)
+            });
+            let (code, help) = (Code::InvalidAuth, "write the issuer's `name`");
+            let name = self.found.accept(name, code, below(route, ["name"]), help)?;
+            return Some(Certificate::OfIssuer { name, kind, group });
+        };
+        self.invalid_auth(below(route, [field]), message, help);
+        None
     }
 
     fn environment(&mut self, entry: &auth::Auth, route: &Route) -> Vec<ObjectName> {
