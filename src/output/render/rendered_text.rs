@@ -53,7 +53,7 @@ pub(super) fn verified(
             verify::kustomization(text)
         }
         YamlConsumer::Manifests => verify::manifests(text),
-        YamlConsumer::Configuration => verify::yaml(text),
+        YamlConsumer::Configuration => verify::values(text).map(drop),
     };
     read.map_err(|unreadable| {
         let file = site.settings.output.join(file);

@@ -73,7 +73,8 @@ pub(super) fn kustomization(text: &str) -> Result<(), InvalidRendering> {
     }
 }
 
-fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
+/// Parses YAML.
+pub(super) fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
     let documents = load::texts_of_documents(text).map(yaml::from_str);
     if let Ok(values) = documents.collect() {
         return Ok(values);
@@ -83,11 +84,6 @@ fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
         .map(Value::deserialize)
         .collect::<Result<_, _>>()
         .map_err(|error| InvalidRendering::new("YAML", error.to_string()))
-}
-
-/// Parses YAML that another program reads.
-pub(super) fn yaml(text: &str) -> Result<(), InvalidRendering> {
-    values(text).map(drop)
 }
 
 /// Fields of every object.
