@@ -336,13 +336,25 @@ pub struct ApplicationSetSpec {
     #[serde(default)]
     pub generators: Vec<ApplicationSetGenerator>,
     /// The template of an Application, with placeholders for parameters.
-    pub template: ApplicationTemplate,
+    pub template: yaml_serde::Value,
     /// Set if a text with placeholders patches each Application.
     pub template_patch: Option<IgnoredAny>,
 }
 
+impl ApplicationSetSpec {
+    /// Returns the template with parameters filled in; `None` if it is invalid.
+    pub fn filled_template(
+        &self,
+        fill: impl FnOnce(&mut yaml_serde::Value),
+    ) -> Option<ApplicationTemplate> {
+        let mut template = self.template.clone();
+        fill(&mut template);
+        yaml_serde::from_value(template).ok()
+    }
+}
+
 /// The template of an Application.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct ApplicationTemplate {
     /// Name and namespace of each Application.
     #[serde(default)]

@@ -80,8 +80,9 @@ pub(super) fn find(
                 GitopsAgent::Argocd
             }
             AgentObjectContent::ApplicationSet(set) => {
-                let (spec, generators) = (&set.spec.template.spec, &set.spec.generators);
-                applied.extend(argocd_sources(spec, generators, set.metadata));
+                let template = set.spec.filled_template(|_| {}).unwrap_or_default();
+                let generators = &set.spec.generators;
+                applied.extend(argocd_sources(&template.spec, generators, set.metadata));
                 GitopsAgent::Argocd
             }
             AgentObjectContent::Source(source) if source.kind == GIT_REPOSITORY => {

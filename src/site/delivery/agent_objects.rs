@@ -223,7 +223,8 @@ impl AgentObjectContent {
             APPLICATION => Self::Application(Box::new(document.parse()?)),
             APPLICATION_SET => match document.parse::<ApplicationSet>()? {
                 set if set.spec.template_patch.is_some()
-                    || set.spec.generators.iter().any(|generator| generator.has_template()) =>
+                    || set.spec.generators.iter().any(|generator| generator.has_template())
+                    || set.spec.filled_template(|_| {}).is_none() =>
                 {
                     Self::Unreadable(APPLICATION_SET)
                 }

@@ -69,7 +69,9 @@ pub(super) fn directories(
                 let route = ["spec", "template", "spec"];
                 let mut made: Vec<(String, AppliedDirectory)> = Vec::new();
                 for parameters in generators::parameters(repo, &object.spec.generators) {
-                    let template = generators::filled(&object.spec.template, &parameters);
+                    let fill = |template: &mut _| generators::fill_value(template, &parameters);
+                    let template = object.spec.filled_template(fill);
+                    let Some(template) = template else { continue };
                     let application = NamedApplication {
                         by: named("ApplicationSet", &object.metadata),
                         name: &template.metadata.name,

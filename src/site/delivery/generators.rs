@@ -13,9 +13,7 @@ use yaml_serde::Value;
 use super::clusters::{ArgocdCluster, Parameters, normalized};
 use super::paths::{matching_directories, path_matcher, plain_path};
 use super::repo::DeliveryRepo;
-use crate::base::api::gitops::{
-    ApplicationSetGenerator, ApplicationTemplate, ClusterGenerator, GitGenerator,
-};
+use crate::base::api::gitops::{ApplicationSetGenerator, ClusterGenerator, GitGenerator};
 use crate::base::text::{bounded, expanded};
 use crate::input::settings::gitops::IN_CLUSTER;
 
@@ -318,40 +316,6 @@ fn flat(value: &Value, route: &str) -> Parameters {
     found
 }
 
-/// Returns a template with known parameters filled in. Unknown ones stay.
-pub(super) fn filled(
-    template: &ApplicationTemplate,
-    parameters: &Parameters,
-) -> ApplicationTemplate {
-    let ApplicationTemplate { mut metadata, mut spec } = template.clone();
-    let fill = |text: &mut String| *text = fill(text, parameters);
-    fill(&mut metadata.name);
-    let hydrated = spec.source_hydrator.iter_mut().map(|hydrator| &mut hydrator.dry_source);
-    let sources = spec.source.iter_mut().chain(spec.sources.iter_mut().flatten());
-    for source in sources.chain(hydrated) {
-        fill(&mut source.repo_url);
-        source.path.iter_mut().for_each(fill);
-        if let Some(kustomize) = &mut source.kustomize {
-            let names =
-                [&mut kustomize.namespace, &mut kustomize.name_prefix, &mut kustomize.name_suffix];
-            names.into_iter().flatten().for_each(fill);
-            let fields = [
-                &mut kustomize.patches,
-                &mut kustomize.replicas,
-                &mut kustomize.common_labels,
-                &mut kustomize.common_annotations,
-            ];
-            for value in fields.into_iter().flatten() {
-                fill_value(value, parameters);
-            }
-        }
-    }
-    let destination = &mut spec.destination;
-    let fields = [&mut destination.server, &mut destination.name, &mut destination.namespace];
-    fields.into_iter().flatten().for_each(fill);
-    ApplicationTemplate { metadata, spec }
-}
-
 /// Returns whether a value contains parameters.
 fn has_parameters(value: &Value) -> bool {
     yaml_serde::to_string(value).is_ok_and(|text| text.contains(PARAMETER))
@@ -366,7 +330,8 @@ fn value_count(value: &Value) -> usize {
     }
 }
 
-fn fill_value(value: &mut Value, parameters: &Parameters) {
+/// Fills in known parameters. Unknown ones stay.
+pub(super) fn fill_value(value: &mut Value, parameters: &Parameters) {
     match value {
         Value::String(text) => *text = fill(text, parameters),
         Value::Sequence(items) => items.iter_mut().for_each(|item| fill_value(item, parameters)),
