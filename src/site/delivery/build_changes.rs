@@ -34,24 +34,27 @@ impl BuildChanges {
         object: &FluxKustomization,
     ) -> Self {
         let spec = &object.spec;
-        let mut fields = Mapping::new();
-        insert(&mut fields, "patches", spec.patches.as_ref());
-        insert_list(&mut fields, "components", spec.components.as_deref());
         // A kustomization has texts where these lists have objects.
         let (mut merged, mut operations) =
             (spec.patches_strategic_merge.clone(), spec.patches_json6902.clone());
-        items(&mut merged).for_each(write_text);
-        items(&mut operations).filter_map(|entry| entry.get_mut("patch")).for_each(write_text);
-        insert(&mut fields, "patchesStrategicMerge", merged.as_ref());
-        insert(&mut fields, "patchesJson6902", operations.as_ref());
+        items(merged.as_mut()).for_each(write_text);
+        items(operations.as_mut()).filter_map(|entry| entry.get_mut("patch")).for_each(write_text);
+        let text = |text: &Option<String>| text.clone().map(Value::from);
+        let components = spec.components.clone().map(Value::from);
+        let fields = [
+            ("namespace", text(&spec.target_namespace)),
+            ("namePrefix", text(&spec.name_prefix)),
+            ("nameSuffix", text(&spec.name_suffix)),
+            ("patches", spec.patches.clone()),
+            ("components", components),
+            ("patchesStrategicMerge", merged),
+            ("patchesJson6902", operations),
+        ];
+        let fields = fields.into_iter().filter_map(|(field, value)| Some((field.into(), value?)));
         BuildChanges {
             directory: directory.clone(),
             origin: moved(origin, &["spec".into()], "targetNamespace"),
-            kustomization: kustomization(
-                fields,
-                [&spec.target_namespace, &spec.name_prefix, &spec.name_suffix],
-                spec.ignore_missing_components,
-            ),
+            kustomization: kustomization(fields.collect(), spec.ignore_missing_components),
             place: origin.at(["spec"]),
             common_metadata: spec.common_metadata.clone(),
             post_build: spec.post_build.clone(),
@@ -67,23 +70,14 @@ impl BuildChanges {
         route: &[RouteStep],
         options: &KustomizeSource,
     ) -> Self {
-        let mut fields = Mapping::new();
-        insert(&mut fields, "patches", options.patches.as_ref());
+        // Whether selectors change as well matters for no kind that sipgen reads.
+        let fields = yaml_serde::to_value(options).unwrap_or_default();
+        let mut fields: Mapping = yaml_serde::from_value(fields).unwrap_or_default();
         // Their counts concern no kind that sipgen reads.
-        let mut replicas = options.replicas.clone();
-        items(&mut replicas).filter_map(Value::as_mapping_mut).for_each(|entry| {
+        items(fields.get_mut("replicas")).filter_map(Value::as_mapping_mut).for_each(|entry| {
             entry.remove("count");
         });
-        insert(&mut fields, "replicas", replicas.as_ref());
-        insert_list(&mut fields, "components", options.components.as_deref());
-        insert(&mut fields, "commonAnnotations", options.common_annotations.as_ref());
-        // Whether selectors change as well matters for no kind that sipgen reads.
-        insert(&mut fields, "commonLabels", options.common_labels.as_ref());
-        let kustomization = kustomization(
-            fields,
-            [&options.namespace, &options.name_prefix, &options.name_suffix],
-            options.ignore_missing_components,
-        );
+        let kustomization = kustomization(fields, options.ignore_missing_components);
         let unforced = [
             ("commonLabels", !options.force_common_labels && !options.label_without_selector),
             ("commonAnnotations", !options.force_common_annotations),
@@ -102,47 +96,34 @@ impl BuildChanges {
     }
 }
 
-fn insert(fields: &mut Mapping, field: &str, value: Option<&Value>) {
-    if let Some(value) = value.filter(|value| !value.is_null()) {
-        fields.insert(Value::from(field), value.clone());
-    }
-}
-
-fn items(list: &mut Option<Value>) -> impl Iterator<Item = &mut Value> {
-    list.iter_mut().filter_map(Value::as_sequence_mut).flatten()
+fn items(list: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    list.and_then(Value::as_sequence_mut).into_iter().flatten()
 }
 
 fn write_text(value: &mut Value) {
     *value = yaml_serde::to_string(value).unwrap_or_default().into();
 }
 
-fn insert_list(fields: &mut Mapping, field: &str, list: Option<&[String]>) {
-    let list = list.map(|list| list.iter().map(|entry| Value::from(entry.as_str())).collect());
-    insert(fields, field, list.map(Value::Sequence).as_ref());
-}
-
-/// Reads the fields as those of a kustomization: `names` are the namespace, the prefix and the
-/// suffix. Argo CD replaces variables in labels and annotations, and placeholders everywhere.
+/// Reads the fields as those of a kustomization. Argo CD replaces variables in labels and
+/// annotations, and placeholders everywhere.
 fn kustomization(
-    fields: Mapping,
-    names: [&Option<String>; 3],
+    mut fields: Mapping,
     ignores_missing_components: bool,
 ) -> Result<Kustomization, String> {
-    let has = |value: Option<&Value>, mark: &str| {
-        value
-            .is_some_and(|value| yaml_serde::to_string(value).is_ok_and(|text| text.contains(mark)))
+    fields.retain(|_, value| !value.is_null());
+    let has = |value: &Value, mark: &str| {
+        yaml_serde::to_string(value).is_ok_and(|text| text.contains(mark))
     };
-    if ["commonLabels", "commonAnnotations"].into_iter().any(|field| has(fields.get(field), "$")) {
+    let mut with_variables = ["commonLabels", "commonAnnotations"].into_iter();
+    if with_variables.any(|field| fields.get(field).is_some_and(|value| has(value, "$"))) {
         return Err("its labels or annotations have variables of Argo CD".to_owned());
     }
     let fields = Value::Mapping(fields);
-    let is_open = |name: &String| name.contains("{{");
-    if has(Some(&fields), "{{") || names.into_iter().flatten().any(is_open) {
+    if has(&fields, "{{") {
         return Err("it has placeholders without values in the repo".to_owned());
     }
     let read: Kustomization = yaml_serde::from_value(fields).map_err(|error| error.to_string())?;
-    let [namespace, name_prefix, name_suffix] = names.map(Clone::clone);
-    Ok(Kustomization { ignores_missing_components, namespace, name_prefix, name_suffix, ..read })
+    Ok(Kustomization { ignores_missing_components, ..read })
 }
 
 /// Returns the position of an object whose routes continue at `route`, and whose field for the
