@@ -12,7 +12,7 @@ use crate::base::api::gitops::{
 };
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
-use crate::base::finding::{Finding, Origin, RouteStep};
+use crate::base::finding::{Finding, Origin, Place, RouteStep};
 use crate::base::text::{bounded, counted, pointer_key};
 use crate::input::settings::Settings;
 use crate::site::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
@@ -37,12 +37,8 @@ pub(super) fn from_flux(
 ) -> Vec<ObjectOption> {
     let mut options = Vec::new();
     if spec.force.as_ref().and_then(Value::as_bool) == Some(true) {
-        options.push(ObjectOption::new(ApplyOption {
-            agent: GitopsAgent::Flux,
-            text: "force: true".to_owned(),
-            effect: ApplyEffect::Recreates,
-            place: origin.at(["spec", "force"]),
-        }));
+        let (text, place) = ("force: true", origin.at(["spec", "force"]));
+        options.push(option(GitopsAgent::Flux, text, ApplyEffect::Recreates, place));
     }
     for (index, rule) in items(spec.ignore.as_ref()).enumerate() {
         // A rule without a target is for all objects. Selectors may match any host.
@@ -60,10 +56,9 @@ pub(super) fn from_flux(
         {
             let route: [RouteStep; 5] =
                 ["spec".into(), "ignore".into(), index.into(), "paths".into(), at.into()];
-            options.push(ObjectOption {
-                option: ignored(GitopsAgent::Flux, path, origin, route.to_vec()),
-                patterns: ["namespace", "name"].map(pattern),
-            });
+            let (effect, place) = (ApplyEffect::IgnoresMetadata, origin.at(route));
+            let ignored = option(GitopsAgent::Flux, path, effect, place);
+            options.push(ObjectOption { patterns: ["namespace", "name"].map(pattern), ..ignored });
         }
     }
     options
@@ -83,18 +78,12 @@ pub(super) fn from_argocd(
     if let Some(policy) = &spec.sync_policy {
         for (index, text) in texts(policy, "syncOptions") {
             let known = ARGOCD.into_iter().find(|(option, _)| *option == text);
-            options.extend(known.map(|(option, effect)| {
-                ObjectOption::new(ApplyOption {
-                    agent: GitopsAgent::Argocd,
-                    text: option.to_owned(),
-                    effect,
-                    place: origin.at(below(vec![
-                        "syncPolicy".into(),
-                        "syncOptions".into(),
-                        index.into(),
-                    ])),
-                })
-            }));
+            let route = below(vec!["syncPolicy".into(), "syncOptions".into(), index.into()]);
+            options.extend(
+                known.map(|(text, effect)| {
+                    option(GitopsAgent::Argocd, text, effect, origin.at(route))
+                }),
+            );
         }
     }
     for (index, rule) in items(spec.ignore_differences.as_ref()).enumerate() {
@@ -113,10 +102,9 @@ pub(super) fn from_argocd(
         for (field, at, text) in ignored_fields(settings, rule) {
             let route =
                 below(vec!["ignoreDifferences".into(), index.into(), field.into(), at.into()]);
-            options.push(ObjectOption {
-                option: ignored(GitopsAgent::Argocd, text, origin, route),
-                patterns: ["namespace", "name"].map(exactly),
-            });
+            let (effect, place) = (ApplyEffect::IgnoresMetadata, origin.at(route));
+            let ignored = option(GitopsAgent::Argocd, text, effect, place);
+            options.push(ObjectOption { patterns: ["namespace", "name"].map(exactly), ..ignored });
         }
     }
     options
@@ -164,12 +152,7 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>) -> Vec<ObjectOption>
     let mut options = Vec::new();
     for (origin, data) in &repo.context.argocd_settings {
         let mut add = |key: &str, text: &str, effect| {
-            options.push(ObjectOption::new(ApplyOption {
-                agent: GitopsAgent::Argocd,
-                text: text.to_owned(),
-                effect,
-                place: origin.at(["data", key]),
-            }));
+            options.push(option(GitopsAgent::Argocd, text, effect, origin.at(["data", key])));
         };
         let (exclusions, inclusions) = ("resource.exclusions", "resource.inclusions");
         if items(rules(data, exclusions).as_ref()).any(is_for_hosts) {
@@ -191,13 +174,9 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>) -> Vec<ObjectOption>
     options
 }
 
-fn ignored(agent: GitopsAgent, text: &str, origin: &Origin, route: Vec<RouteStep>) -> ApplyOption {
-    ApplyOption {
-        agent,
-        text: text.to_owned(),
-        effect: ApplyEffect::IgnoresMetadata,
-        place: origin.at(route),
-    }
+/// Returns an option for all hosts.
+fn option(agent: GitopsAgent, text: &str, effect: ApplyEffect, place: Place) -> ObjectOption {
+    ObjectOption::new(ApplyOption::new(agent, text, effect, place))
 }
 
 fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {

@@ -20,6 +20,12 @@ pub(crate) struct ApplyOption {
     pub(crate) place: Place,
 }
 
+impl ApplyOption {
+    pub(crate) fn new(agent: GitopsAgent, text: &str, effect: ApplyEffect, place: Place) -> Self {
+        Self { agent, text: text.to_owned(), effect, place }
+    }
+}
+
 /// The effect of an option on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum ApplyEffect {
@@ -73,27 +79,27 @@ pub(crate) fn in_metadata(
     place: impl Fn([&str; 3]) -> Place,
 ) -> Vec<ApplyOption> {
     let mut all = Vec::new();
-    let mut add = |agent, field: &str, key: &str, text: String, effect| {
-        all.push(ApplyOption { agent, text, effect, place: place(["metadata", field, key]) });
+    let mut add = |agent, field: &str, key: &str, text: &str, effect| {
+        all.push(ApplyOption::new(agent, text, effect, place(["metadata", field, key])));
     };
     for (field, entries) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
         for (key, value, effect, counts_live) in FLUX {
             let own = entries.as_ref().and_then(|entries| entries.get(key));
             let own = own.filter(|own| own.eq_ignore_ascii_case(value));
             if let Some(own) = own.filter(|_| counts_live || !is_live) {
-                add(GitopsAgent::Flux, field, key, format!("{key}: {own}"), effect);
+                add(GitopsAgent::Flux, field, key, &format!("{key}: {own}"), effect);
             }
         }
     }
     let sync_options = metadata.annotation(SYNC_OPTIONS).unwrap_or_default();
     for (option, effect) in ARGOCD {
         if sync_options.split(',').any(|own| own.trim() == option) {
-            add(GitopsAgent::Argocd, "annotations", SYNC_OPTIONS, option.to_owned(), effect);
+            add(GitopsAgent::Argocd, "annotations", SYNC_OPTIONS, option, effect);
         }
     }
     let hooks = HOOKS.into_iter().filter(|key| !is_live && metadata.annotation(key).is_some());
     for key in hooks {
-        add(GitopsAgent::Argocd, "annotations", key, key.to_owned(), ApplyEffect::RunsAsHook);
+        add(GitopsAgent::Argocd, "annotations", key, key, ApplyEffect::RunsAsHook);
     }
     all
 }
