@@ -15,8 +15,11 @@ pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
                 "{kustomization} does not list {file}: {} does not apply {here}",
                 applied.by
             );
-            let help = format!("list {file} in `resources` of {kustomization}, or delete the object");
-            return Some(Finding::new(Code::SetAside, message).at(applied.place.clone()).help(help));
+            let help =
+                format!("list {file} in `resources` of {kustomization}, or delete the object");
+            return Some(
+                Finding::new(Code::SetAside, message).at(applied.place.clone()).help(help),
+            );
         }
         Exclusion::OtherSource(setting) => (
             format!("applies {here} of a source other than the one in `{setting}`"),
@@ -26,20 +29,18 @@ pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
         ),
         Exclusion::OtherCluster(cluster) => (
             format!("applies {here} to another cluster, by {cluster}"),
-            "sipgen's own objects apply the output to the base cluster; if this object means the same cluster, write the same name or address in both"
-                .to_owned(),
+            format!("if it is the base cluster, name it as in {cluster}"),
         ),
         Exclusion::Included => (
             format!("applies {here} of another repo, which its source includes there"),
-            "to apply this repo's own directory, set the `toPath` of the include to a directory that this repo does not \
-             have"
-                .to_owned(),
+            format!(
+                "if it is {here} of this repo, set the `toPath` of the include to another directory"
+            ),
         ),
         Exclusion::Undecided => (
             format!("may apply {here}: its path has a parameter that sipgen cannot evaluate"),
             format!(
-                "if it applies {here} to the base cluster, name the path in a list or git generator, or apply it by an \
-                 Application of its own; otherwise mute this warning"
+                "if it is {here} of this repo, name the path in a list or git generator, or mute this warning"
             ),
         ),
         Exclusion::Suspended => return None,

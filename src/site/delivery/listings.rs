@@ -26,46 +26,34 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
         };
         let known = repo.inventory.roots.values().find(|known| known.directory == root);
         let around = around_of.get(listing.directory).copied();
-        let way = relative(listing.directory, root);
-        findings.extend(match (listing.among, known, around) {
-            (ListField::Components(_) | ListField::ComponentsOfComponent, ..) => Some(
-                Finding::new(
-                    Code::ComponentMisplaced,
-                    format!("{listed} is listed as a component, but `hosts.form` is `overlay`"),
-                )
-                .at(listing.place)
-                .help("set `hosts: {form: component}` in sipgen.yaml, or remove the line"),
+        let (code, message, help) = match (listing.among, known, around) {
+            (ListField::Components(_) | ListField::ComponentsOfComponent, ..) => (
+                Code::ComponentMisplaced,
+                format!("{listed} is listed as a component, but `hosts.form` is `overlay`"),
+                "set `hosts: {form: component}` in sipgen.yaml, or remove the line".to_owned(),
             ),
-            (ListField::Resources, Some(known), Some(around)) if known == around => Some(
-                Finding::new(
-                    Code::ComponentMisplaced,
-                    format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)),
-                )
-                .at(listing.place)
-                .see(repo.builds.resources_of(known), "what it is based on")
-                .help(
-                    "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in \
-                         sipgen.yaml",
+            (ListField::Resources, Some(known), Some(around)) if known == around => (
+                Code::ComponentMisplaced,
+                format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)),
+                "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in sipgen.yaml"
+                    .to_owned(),
+            ),
+            (ListField::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => (
+                Code::RenderedByTwo,
+                format!(
+                    "{} renders the hosts of {} twice: as they are, and by the overlay over them",
+                    around.file,
+                    shown(root)
+                ),
+                format!(
+                    "take {} out of the resources and keep the overlay; or remove this line and let the agent apply {}",
+                    relative(listing.directory, root),
+                    repo.patches_of(&around.directory)
                 ),
             ),
-            (ListField::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => Some(
-                Finding::new(
-                    Code::RenderedByTwo,
-                    format!(
-                        "{} renders the hosts of {} twice: as they are, and by the overlay over them",
-                        around.file,
-                        shown(root)
-                    ),
-                )
-                .at(listing.place)
-                .help(format!(
-                    "take {way} out of the resources and keep the overlay; or remove this line and let the agent \
-                     apply {}",
-                    repo.patches_of(&around.directory)
-                )),
-            ),
-            (ListField::Resources, ..) => None,
-        });
+            (ListField::Resources, ..) => continue,
+        };
+        findings.push(Finding::new(code, message).at(listing.place).help(help));
     }
     findings
 }

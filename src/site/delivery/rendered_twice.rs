@@ -89,10 +89,8 @@ pub(super) fn check(
             }
         }
         for (root, hosts) in &hosts_by_root {
-            findings.extend(match wiring.components.get(root) {
-                Some(component) => reached.below_component(repo, *root, component, hosts),
-                None => reached.without_labels(repo, *root, hosts),
-            });
+            let component = wiring.components.get(root);
+            findings.extend(reached.without_labels(repo, *root, component, hosts));
         }
     }
     findings
@@ -264,32 +262,22 @@ impl ReachedContent<'_> {
         repo.inventory.hosts.iter().filter(is_reached).collect()
     }
 
-    /// In component form: reports a directory below the kustomization that includes the component.
-    fn below_component(
-        &self,
-        repo: &DeliveryRepo<'_>,
-        root: usize,
-        component: &Component,
-        hosts: &[&Host],
-    ) -> Option<Finding> {
-        if !component.included || self.kustomizations.contains(component.directory.as_path()) {
-            return None;
-        }
-        let root = &repo.inventory.roots[&root];
-        Some(self.unlabelled(hosts, &root.directory).help(
-            format!("let it apply {}, which includes the component", shown(&component.directory))
-                + &self.moved_components(&component.directory),
-        ))
-    }
-
-    /// In overlay form: reports a directory that renders hosts without labels.
+    /// Reports a directory that renders hosts without labels. In component form, it is below the
+    /// kustomization that includes the component.
     fn without_labels(
         &self,
         repo: &DeliveryRepo<'_>,
         index: usize,
+        component: Option<&Component>,
         hosts: &[&Host],
     ) -> Option<Finding> {
         let root = &repo.inventory.roots[&index];
+        if let Some(Component { directory, included, .. }) = component {
+            let is_wrong = *included && !self.kustomizations.contains(&**directory);
+            let help = format!("let it apply {}, which includes the component", shown(directory));
+            let unlabelled = self.unlabelled(hosts, &root.directory);
+            return is_wrong.then(|| unlabelled.help(help + &self.moved_components(directory)));
+        }
         let overlay = repo.patches_of(&root.directory);
         let AppliedDirectory { by, place, directory, agent, .. } = self.applied;
         if self.overlays.contains(&index) {
