@@ -422,11 +422,15 @@ pub(crate) const OPT_IN: &str = "opt in all Clusters by `requests: {clusterAPI: 
 /// It is an error if hosts would be released, because a missing request is usually a mistake.
 /// Otherwise it is a warning.
 fn no_cluster(repo: &Files, site: &Site) -> Finding {
-    let read = match repo.streams() {
-        [] if repo.site_directory().as_str().is_empty() => repo.root().to_string(),
-        [] => format!("{} and what its builds reach", repo.site_directory()),
+    let (read, check) = match repo.streams() {
+        [] => {
+            let site = repo.site_directory();
+            let read = if site.as_str().is_empty() { repo.root() } else { site };
+            (read.to_string(), "the directory and .gitignore")
+        }
         streams => {
-            streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and ")
+            let names = streams.iter().map(|stream| stream.name.as_str());
+            (names.collect::<Vec<_>>().join(" and "), "what renders it")
         }
     };
     let mut message = format!(
@@ -437,8 +441,6 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
     if !others.is_empty() {
         message.push_str(&format!("; not opted in: {}", abbreviated(&others, 3)));
     }
-    let check =
-        if repo.streams().is_empty() { "the directory and .gitignore" } else { "what renders it" };
     if site.state.clusters.is_empty() && !others.is_empty() {
         return Finding::new(Code::NoCluster, message).help(OPT_IN);
     }

@@ -386,41 +386,28 @@ fn finding(
     count: usize,
     chooser: Option<&str>,
 ) -> Finding {
-    const EXEMPT: &str = "exempt these hosts, for example by the `target` of a patch";
     let metadata = built.and_then(|built| built.value.get("metadata"));
     let text = |field: &str| metadata?.get(field)?.as_str();
-    let harm = chooser.map(|chooser| format!("{chooser} chooses hosts by it"));
-    let (change, value, harm, help) = match route {
-        [_, "labels", key] => (
-            format!("changes the label `{key}` of"),
-            None,
-            harm.as_deref().unwrap_or("it assigns hosts"),
-            if harm.is_some() {
-                "set it in the kustomization of the hosts: sipgen reads it there"
-            } else {
-                EXEMPT
-            },
-        ),
-        [_, "annotations", key] => (
-            format!("changes the annotation `{key}` of"),
-            None,
-            "it keeps agents from deleting hosts, or emptying their specs",
-            EXEMPT,
-        ),
-        ["spec"] => (
-            "adds a spec to".to_owned(),
-            None,
-            "it replaces what Metal3 and Cluster API set, such as `online`",
-            EXEMPT,
-        ),
-        [_, field] => (
-            format!("changes the {field} of"),
-            text(field),
-            "as other objects, they have no machines and no credentials",
-            "remove the change; what hosts are to be called belongs in their own kustomization",
-        ),
-        _ => ("deletes".to_owned(), None, "agents may power off their machines", EXEMPT),
+    let chosen_by = chooser.map(|chooser| format!("{chooser} chooses hosts by it"));
+    let (change, value, harm) = match route {
+        [_, "labels", key] => {
+            let harm = chosen_by.as_deref().unwrap_or("it assigns hosts");
+            (format!("changes the label `{key}` of"), None, harm)
+        }
+        [_, "annotations", key] => {
+            let harm = "it keeps agents from deleting hosts, or emptying their specs";
+            (format!("changes the annotation `{key}` of"), None, harm)
+        }
+        ["spec"] => {
+            ("adds a spec to".to_owned(), None, "it replaces what Metal3 and Cluster API set")
+        }
+        [_, field] => {
+            let harm = "as other objects, they have no machines and no credentials";
+            (format!("changes the {field} of"), text(field), harm)
+        }
+        _ => ("deletes".to_owned(), None, "agents may power off their machines"),
     };
+    let help = "exempt these hosts, for example by the `target` of a patch, or make the change in their own kustomization";
     let is_any = route.len() == 2 || chooser.is_some();
     let hosts = counted(count, if is_any { "host" } else { "generated host" });
     let value = value.map_or_else(String::new, |value| format!(" to `{value}`"));
