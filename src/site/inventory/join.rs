@@ -426,15 +426,11 @@ fn shell(document: &HostDocument) -> Finding {
 }
 
 fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Settings) -> Finding {
-    let fine = "a manifest and one snapshot of the same host are fine";
-    let help = if document.origin.is_rendered() {
-        format!("render one of them; {fine}")
-    } else if document.origin.file == other.file {
-        format!("keep one of the two documents; {fine}")
-    } else if document.roots.is_empty() {
-        sources::leave_out(settings, &[&document.origin.file])
+    let is_in_build = document.origin.is_rendered() || !document.roots.is_empty();
+    let help = if is_in_build || document.origin.file == other.file {
+        "keep one of the two documents; a manifest and one snapshot of the same host are fine"
     } else {
-        format!("take one of them out of the kustomization; {fine}")
+        &sources::leave_out(settings, &[&document.origin.file])
     };
     Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
         .at(document.origin.name())
