@@ -94,16 +94,8 @@ pub(super) fn named(
     repo: &Files,
     settings: &Settings,
 ) -> Result<(SiteObjects, Vec<Finding>), ReadError> {
-    let ScannedFiles {
-        mut objects,
-        files,
-        closed,
-        builds,
-        refused,
-        build_findings,
-        too_large,
-        unread,
-    } = scanned;
+    let ScannedFiles { mut objects, files, closed, builds, refused, build_findings, unread } =
+        scanned;
     let (inputs, input_findings) = InputSelection::new(repo, settings, &files, &builds);
     let requests = objects.iter().filter_map(|object| match &object.content {
         ReadContent::Request(content) => Some((&object.origin, &**content)),
@@ -130,7 +122,6 @@ pub(super) fn named(
     }
     findings.extend(build_errors);
     let mut all = ObjectsByKind::new(objects.into_iter().chain(rendered_objects));
-    findings.extend(too_large.into_iter().filter(|finding| is_relevant(naming, finding)));
     findings.extend(unread);
     findings.extend(misplaced::findings(repo, settings, &all.generated_hosts));
     findings.extend(input_findings);
@@ -213,12 +204,6 @@ pub(super) fn named(
         closed,
     };
     Ok((objects, findings))
-}
-
-/// Returns whether a finding is about a file that is an input or that a build reaches.
-fn is_relevant(naming: NamespaceInputs<'_>, finding: &Finding) -> bool {
-    let mut files = finding.places.iter().map(|(place, _)| place.file());
-    files.any(|file| naming.settings.may_read(file) || !naming.builds.reach(file).is_empty())
 }
 
 /// Refuses an unreadable directory that an agent applies.

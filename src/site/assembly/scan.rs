@@ -54,8 +54,7 @@ pub(super) struct ScannedFiles {
     /// Reason why kustomize refuses the kustomization of a directory.
     pub(super) refused: BTreeMap<Utf8PathBuf, KustomizationRefusal>,
     pub(super) build_findings: Vec<Finding>,
-    pub(super) too_large: Vec<Finding>,
-    /// Findings about listed files that cannot be read.
+    /// Findings about files that are too large, and about listed ones that cannot be read.
     pub(super) unread: Vec<Finding>,
 }
 
@@ -67,7 +66,7 @@ pub(super) struct ScannedFiles {
 pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, ReadError> {
     let output = &settings.output;
     let (files, closed) = repo.files_and_closed(output)?;
-    let (mut files, too_large) = not_too_large(repo, files);
+    let (mut files, mut too_large) = not_too_large(repo, files);
     for (directory, reason) in &closed {
         let snapshot = &settings.snapshot.directory;
         let has_snapshot = snapshot.starts_with(directory) || directory.starts_with(snapshot);
@@ -109,22 +108,18 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
         return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
     }
     // kustomize reads files of any name that it lists, so these are found only now.
-    let (listed, unread) = listed_elsewhere(repo, &builds, &files, output, &ours);
-    let (listed, mut unread_for_size) = not_too_large(repo, listed);
+    let (listed, mut unread) = listed_elsewhere(repo, &builds, &files, output, &ours);
+    let (listed, listed_too_large) = not_too_large(repo, listed);
     objects.extend(repo.scan(&listed, look, interpret)?);
     files.extend(listed);
     files.sort();
-    unread_for_size.extend(unread);
-    Ok(ScannedFiles {
-        objects,
-        files,
-        closed,
-        builds,
-        refused,
-        build_findings,
-        too_large,
-        unread: unread_for_size,
-    })
+    // Other files are no inputs.
+    too_large.retain(|finding| {
+        let mut files = finding.places.iter().map(|(place, _)| place.file());
+        files.any(|file| settings.may_read(file) || !builds.reach(file).is_empty())
+    });
+    unread.extend(too_large.into_iter().chain(listed_too_large));
+    Ok(ScannedFiles { objects, files, closed, builds, refused, build_findings, unread })
 }
 
 /// Returns the error for a directory that cannot be read and has inputs.
