@@ -15,7 +15,7 @@ use super::inputs::InputSelection;
 use super::names::namespaces;
 use crate::base::api::gitops::PostBuild;
 use crate::base::api::host::Metadata;
-use crate::base::finding::{Origin, Place};
+use crate::base::finding::Origin;
 use crate::base::layout::VARIABLE;
 use crate::input::kustomize::{
     AgentBuild, Builds, EvaluatedFiles, EvaluationResult, SubstitutionVariables,
@@ -24,12 +24,9 @@ use crate::input::load::{Document, Files, ReadError, mentions, sops};
 use crate::input::settings::Settings;
 use crate::site::delivery::{BuildChanges, RepoListing};
 
-/// Each variable with its value and place; `None` if only the cluster knows the value.
-type Values = BTreeMap<String, Option<(String, Place)>>;
-
 /// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; `None` if the
 /// result of its build is unknown.
-type VariablesByObject = HashMap<(&'static str, String, String), Option<Values>>;
+type VariablesByObject = HashMap<(&'static str, String, String), Option<SubstitutionVariables>>;
 
 /// A ConfigMap or Secret with variables.
 #[derive(Deserialize)]
@@ -88,7 +85,7 @@ impl VariableSources {
                 self.0.get(&(kind, namespace.clone(), reference.name.clone()))
             });
             match found.next().and_then(Option::as_ref) {
-                Some(values) => variables.values.extend(values.clone()),
+                Some(held) => variables.values.extend(held.values.clone()),
                 // The unknown object may override any earlier value.
                 None => {
                     variables.values.values_mut().for_each(|value| *value = None);
@@ -105,11 +102,6 @@ impl VariableSources {
             || post_build.substitute_strategy.as_deref() == Some("Always");
         is_used.then_some(variables)
     }
-}
-
-fn agreed_values(one: Values, other: Values) -> Values {
-    let variables = |values| SubstitutionVariables { values, ..Default::default() };
-    variables(one).agreed(variables(other)).values
 }
 
 /// Returns the text of a value as the API server reads it, without line breaks, which Flux removes;
@@ -197,7 +189,7 @@ impl NamespaceInputs<'_> {
             let key = (kind, namespace, name.clone());
             let joined = match held.remove(&key) {
                 Some(others) => {
-                    others.zip(values.clone()).map(|(others, values)| agreed_values(others, values))
+                    others.zip(values.clone()).map(|(others, values)| others.agreed(values))
                 }
                 None => values.clone(),
             };
@@ -218,12 +210,12 @@ impl VariablesObject {
         Some((kind, document.parse().ok()?))
     }
 
-    fn values(&self, kind: &str, origin: &Origin) -> Values {
+    fn values(&self, kind: &str, origin: &Origin) -> SubstitutionVariables {
         let data = self.data.iter().flatten().map(|(key, value)| {
             let known = text(value).filter(|_| kind == "ConfigMap");
             (key.clone(), known.map(|text| (text, origin.at(["data", key]))))
         });
         let more = self.string_data.iter().flatten().map(|(key, _)| (key.clone(), None));
-        data.chain(more).collect()
+        SubstitutionVariables { values: data.chain(more).collect(), ..Default::default() }
     }
 }
