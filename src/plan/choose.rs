@@ -15,7 +15,7 @@ use super::demand::NodeSetDemand;
 use super::eligibility::{self, Refusal};
 use super::flow_network::Instance;
 use super::host_classes::HostClasses;
-use super::matching::{FlowDemand, Matching, VacatedPlace};
+use super::matching::{FlowDemand, Matching};
 use super::quotas::QuotaUse;
 use super::search_result::{HostBounds, SearchResult, ShortDemand, replace_each};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
@@ -150,12 +150,7 @@ fn search(
     let crosses = crossing_demands(instance);
     let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) =
         clusters.partition(|cluster| crosses[cluster[0]]);
-    let mut served = serve(instance, others.into_iter(), |index| {
-        let replaceable = demands[open[index]].replaceable.iter();
-        replaceable
-            .map(|host| (*host, instance.left_by(*host, index, &demands[open[index]])))
-            .collect()
-    });
+    let mut served = serve(instance, others.into_iter(), |index| &demands[open[index]]);
     if !crossing.is_empty() {
         let crossing_demands: Vec<(usize, &NodeSetDemand<'_>)> = crossing
             .iter()
@@ -200,12 +195,10 @@ fn crossing_demands(instance: &Instance<'_>) -> Vec<bool> {
 }
 
 /// Serves clusters one by one and then replaces hosts by spare ones.
-///
-/// `replaceable` returns the replaceable hosts of a demand, each with what it leaves.
-fn serve<'i>(
+fn serve<'i, 'd>(
     instance: &Instance<'_>,
     clusters: impl Iterator<Item = &'i [usize]>,
-    replaceable: impl Fn(usize) -> Vec<(usize, VacatedPlace)>,
+    demand: impl Fn(usize) -> &'d NodeSetDemand<'d>,
 ) -> SearchResult {
     let problem = &instance.problem;
     let mut matching = Matching::new(problem);
@@ -244,8 +237,10 @@ fn serve<'i>(
     }
     let mut replaced = vec![Vec::new(); problem.demands.len()];
     for index in accepted {
-        replaced[index] =
-            replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
+        let demand = demand(index);
+        replaced[index] = replace_each(demand.replaceable.clone(), |host| {
+            matching.accept_one_more(index, &instance.left_by(host, index, demand))
+        });
     }
     matching.balance();
     matching.settle(|_| true);

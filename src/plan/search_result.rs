@@ -153,17 +153,17 @@ impl ShortDemand {
 
 /// Replaces as many hosts as possible and returns those that were replaced.
 ///
-/// `hosts` has the candidates with the domains that each leaves. A failed replacement is retried
-/// after every successful one, because that may have left the domain that was missing.
-pub(super) fn replace_each<T>(
-    mut hosts: Vec<(usize, T)>,
-    mut replace: impl FnMut(&T) -> bool,
+/// A failed replacement is retried after every successful one, because that may have left the domain
+/// that was missing.
+pub(super) fn replace_each(
+    mut hosts: Vec<usize>,
+    mut replace: impl FnMut(usize) -> bool,
 ) -> Vec<usize> {
     let mut replaced = Vec::new();
     loop {
         let before = replaced.len();
-        hosts.retain(|(host, left)| {
-            let found = replace(left);
+        hosts.retain(|host| {
+            let found = replace(*host);
             replaced.extend(found.then_some(*host));
             !found
         });

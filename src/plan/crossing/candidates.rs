@@ -89,7 +89,9 @@ impl<'a> Candidates<'a> {
                 all.read(instance, pool);
             }
             for host in &demand.kept {
-                let taken = all.limits_of(instance, &hosts[*host], pool);
+                let domains = domains_of(instance, &hosts[*host], pool);
+                let taken: Vec<Limit> =
+                    domains.map(|(key, value)| all.number(key, value)).collect();
                 all.taken[index].extend(taken);
             }
             for skew in &instance.spreads[index] {
@@ -136,16 +138,16 @@ impl<'a> Candidates<'a> {
         })
     }
 
-    /// Returns the domains of a host that a pool limits.
+    /// Returns the domains of a host that a demand retains and its pool limits.
     pub(super) fn limits_of(
-        &mut self,
-        instance: &Instance<'a>,
-        host: &'a Host,
+        &self,
+        instance: &Instance<'_>,
+        host: &Host,
         pool: usize,
     ) -> Vec<Limit> {
-        let keys = instance.pools[pool].counted.iter();
-        let values = keys.filter_map(|key| Some((*key, host.domain(instance.topology()[*key])?)));
-        values.map(|(key, value)| self.number(key, value)).collect()
+        domains_of(instance, host, pool)
+            .filter_map(|domain| self.numbers.get(&domain).copied())
+            .collect()
     }
 
     /// Returns the constraint by which all hosts of a demand are in a single domain.
@@ -190,4 +192,14 @@ impl<'a> Candidates<'a> {
     pub(super) fn pools(&self, class: usize) -> impl Iterator<Item = (usize, usize)> {
         self.pools[class].iter().map(move |pool| (*pool, self.places[*pool][&class]))
     }
+}
+
+/// Returns the domains of a host that a pool limits, each with the index of its key.
+fn domains_of<'h>(
+    instance: &Instance<'_>,
+    host: &'h Host,
+    pool: usize,
+) -> impl Iterator<Item = (usize, &'h str)> {
+    let keys = instance.pools[pool].counted.iter();
+    keys.filter_map(move |key| Some((*key, host.domain(instance.topology()[*key])?)))
 }

@@ -45,11 +45,10 @@ impl CrossingSearch<'_, '_> {
     /// Returns the demands of a conflict that are not accepted. None has all its hosts.
     pub(super) fn short_by(&self, core: &ConflictCore) -> Vec<ShortDemand> {
         let short = core.demands.iter().filter(|demand| !self.accepted.contains(demand));
-        let conflict = self.conflict(core.clone());
+        let why = ShortageProof::Crossing(self.conflict(core.clone()));
         let unserved = |index: &usize| {
             let found = HostBounds::at_most(self.instance.problem.demands[*index].missing - 1);
-            let why = ShortageProof::Crossing(conflict.clone());
-            ShortDemand { index: *index, found, why }
+            ShortDemand { index: *index, found, why: why.clone() }
         };
         short.map(unserved).collect()
     }

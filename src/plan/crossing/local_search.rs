@@ -10,6 +10,7 @@ use super::super::matching::{FlowUnit, Matching};
 use super::super::skew::DomainRule;
 use super::super::topology::occurrences;
 use super::candidates::{Candidate, Candidates, Limit};
+use crate::site::inventory::Host;
 
 /// Maximum number of candidates that one search for a chain examines.
 const MOST_LOOKS: usize = 300_000;
@@ -269,14 +270,18 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         classes
     }
 
-    /// Replaces a host with these domains, which these quotas count, by a spare one. Returns whether there is one.
-    pub(super) fn replace(&mut self, demand: usize, kept: &[Limit], quotas: &[usize]) -> bool {
-        self.count_host(demand, kept, quotas, false);
+    /// Replaces a retained host by a spare one. Returns whether there is one.
+    pub(super) fn replace(&mut self, demand: usize, host: &Host) -> bool {
+        let instance = self.instance;
+        let limits = self.candidates.limits_of(instance, host, self.pool(demand));
+        let mut quotas = instance.problem.demands[demand].quotas.clone();
+        quotas.retain(|quota| instance.quotas[*quota].counts(&host.labels));
+        self.count_host(demand, &limits, &quotas, false);
         self.matching.wanted[demand] += 1;
         let found = self.fill(demand);
         if !found {
             self.matching.wanted[demand] -= 1;
-            self.count_host(demand, kept, quotas, true);
+            self.count_host(demand, &limits, &quotas, true);
         }
         found
     }

@@ -62,20 +62,7 @@ pub(super) fn serve<'a, 'i>(
     clusters: impl Iterator<Item = &'i [usize]>,
     steps: u64,
 ) -> SearchResult {
-    let mut candidates = Candidates::new(instance, hosts, demands);
-    type RemainingLimits = (Vec<Limit>, Vec<usize>);
-    let mut replaceable: BTreeMap<usize, Vec<(usize, RemainingLimits)>> = BTreeMap::new();
-    for (index, demand) in demands {
-        let of = &instance.problem.demands[*index];
-        let replaced = demand.replaceable.iter().filter(|host| !demand.uneven.contains_key(host));
-        for host in replaced {
-            let limits = candidates.limits_of(instance, &hosts[*host], of.pool);
-            let mut quotas = of.quotas.clone();
-            quotas.retain(|quota| instance.quotas[*quota].counts(&hosts[*host].labels));
-            let replaceable = replaceable.entry(*index).or_default();
-            replaceable.push((*host, (limits, quotas)));
-        }
-    }
+    let candidates = Candidates::new(instance, hosts, demands);
     let problems = OnceCell::new();
     let mut search = CrossingSearch {
         instance,
@@ -96,9 +83,10 @@ pub(super) fn serve<'a, 'i>(
     let CrossingSearch { mut placing, accepted, .. } = search;
     let accepted: BTreeSet<usize> = accepted.into_iter().collect();
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
-    for (index, hosts) in replaceable.into_iter().filter(|(index, _)| accepted.contains(index)) {
-        replaced[index] =
-            replace_each(hosts, |(limits, quotas)| placing.replace(index, limits, quotas));
+    for (index, demand) in demands.iter().filter(|(index, _)| accepted.contains(index)) {
+        let mut replaceable = demand.replaceable.clone();
+        replaceable.retain(|host| !demand.uneven.contains_key(host));
+        replaced[*index] = replace_each(replaceable, |host| placing.replace(*index, &hosts[host]));
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     for (index, demand) in demands.iter().filter(|(index, _)| accepted.contains(index)) {
@@ -313,13 +301,12 @@ impl CrossingSearch<'_, '_> {
             found.most < problem.demands[**index].missing && core.demands.contains(index)
         };
         let short: Vec<(&usize, HostBounds)> = cluster.iter().zip(found).filter(is_short).collect();
-        let conflict = self.conflict(core);
-        let unserved = |(index, found): (&usize, HostBounds)| {
-            let why = ShortageProof::Crossing(conflict.clone());
-            ShortDemand { index: *index, found, why }
-        };
-        let short: Vec<ShortDemand> = short.into_iter().map(unserved).collect();
-        if short.is_empty() { self.undecided(cluster) } else { short }
+        if short.is_empty() {
+            return self.undecided(cluster);
+        }
+        let why = ShortageProof::Crossing(self.conflict(core));
+        let short = short.into_iter();
+        short.map(|(index, found)| ShortDemand { index: *index, found, why: why.clone() }).collect()
     }
 
     fn undecided(&self, cluster: &[usize]) -> Vec<ShortDemand> {
