@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::ask::difference;
-use sipgen::base::api::names::Namespace;
+use sipgen::base::api::names::{Namespace, is_label_key};
 use sipgen::base::text::counted;
 use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
+use sipgen::input::settings::snapshot::SnapshotSettings;
 use sipgen::output::compare::OutputChanges;
 use sipgen::output::lock::Lock;
 use sipgen::report::{self, ReportDocument};
@@ -103,7 +104,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         SelectedFiles::open(arguments.repo.as_deref(), None, arguments.site.as_deref())?.sites()?;
     let targets = targets(arguments, &sites)?;
     if let ([target], true) = (targets.as_slice(), arguments.rbac) {
-        let known = snapshot::read_back(target.files, &target.directory)?.unwrap_or_default();
+        let directory = &target.settings().directory;
+        let known = snapshot::read_back(target.files, directory)?.unwrap_or_default();
         let known = (!arguments.any_secret).then_some(&known);
         print_document(&ReportDocument::rbac(&target.scope, known));
         return Ok(CommandResult::Yes);
@@ -117,17 +119,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let lock = if writes { Lock::exclusive(root)? } else { Lock::shared(root)? };
     let mut taken = Vec::new();
     for (target, after) in targets.iter().zip(read) {
+        let SnapshotSettings { directory, split_by, .. } = target.settings();
         if writes {
-            sipgen::undo_interrupted(root, &target.directory, JournalScope::Snapshot)?;
+            sipgen::undo_interrupted(root, directory, JournalScope::Snapshot)?;
         }
-        let before = snapshot::read_back(target.files, &target.directory)?.unwrap_or_default();
-        refuse_losses(arguments, &before, &after, &target.directory)?;
-        let split_by = target.split_by.as_deref();
-        let changes = snapshot::changes(target.files, &target.directory, &after, split_by)?;
+        let before = snapshot::read_back(target.files, directory)?.unwrap_or_default();
+        refuse_losses(arguments, &before, &after, directory)?;
+        let changes = snapshot::changes(target.files, directory, &after, split_by.as_deref())?;
         taken.push((target, after, changes));
     }
     for (target, _, changes) in taken.iter().filter(|_| writes) {
-        sipgen::write_output(root, &target.directory, changes, JournalScope::Snapshot)?;
+        let directory = &target.settings().directory;
+        sipgen::write_output(root, directory, changes, JournalScope::Snapshot)?;
     }
     drop(lock);
 
@@ -138,7 +141,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             are_current &= is_current(target, changes, after)?;
             continue;
         }
-        say(summary(changes, after, &target.directory));
+        say(summary(changes, after, &target.settings().directory));
     }
     Ok(if are_current { CommandResult::Yes } else { CommandResult::No })
 }
@@ -162,7 +165,7 @@ fn targets<'a>(
     }
     let all = sites.all.iter().map(|site| SnapshotTarget::new(arguments, site));
     let targets: Vec<SnapshotTarget<'_>> = all.collect::<Result<_, _>>()?;
-    let without = targets.iter().filter(|target| target.context.is_none());
+    let without = targets.iter().filter(|target| target.settings().context.is_none());
     let without: Vec<&str> = without.map(|target| target.site).collect();
     if !without.is_empty() {
         return Err(CommandError(format!(
@@ -174,7 +177,7 @@ fn targets<'a>(
     let mut contexts: BTreeMap<&Option<String>, &str> = BTreeMap::new();
     for target in &targets {
         // A context in settings that all sites share belongs to no site.
-        if let Some(other) = contexts.insert(&target.context, target.site) {
+        if let Some(other) = contexts.insert(&target.settings().context, target.site) {
             return Err(CommandError(format!(
                 "duplicate `snapshot.context` of the sites `{other}` and `{}`, which are separate base clusters: \
                  set it in the sipgen.yaml of each",
@@ -189,11 +192,7 @@ fn targets<'a>(
 fn read(arguments: &Arguments, target: &SnapshotTarget<'_>) -> Result<Snapshot, CommandError> {
     let progress = Progress::start();
     let timeout = Duration::from_secs(arguments.timeout);
-    let connection = Connection {
-        kubeconfig: arguments.kubeconfig.clone(),
-        context: target.context.clone(),
-        timeout,
-    };
+    let connection = Connection { kubeconfig: arguments.kubeconfig.clone(), timeout };
     let show = |what, done, all| progress.show_count(&format!("reading {what}"), done, all);
     let (snapshot, notes) = client::read(&connection, &target.scope, &show)?;
     progress.finish();
@@ -203,59 +202,49 @@ fn read(arguments: &Arguments, target: &SnapshotTarget<'_>) -> Result<Snapshot, 
     Ok(snapshot)
 }
 
-/// Target directory and scope of a snapshot.
+/// A site whose snapshot is taken.
 struct SnapshotTarget<'a> {
     site: &'a str,
     files: &'a Files,
-    context: Option<String>,
-    directory: Utf8PathBuf,
     scope: SnapshotScope,
-    split_by: Option<String>,
 }
 
 impl<'a> SnapshotTarget<'a> {
     fn new(arguments: &Arguments, site: &'a Location) -> Result<Self, CommandError> {
         let Location { name, files, .. } = site;
-        let settings = Settings::load(files).map_err(|findings| {
+        let mut settings = Settings::load(files).map_err(|findings| {
             let messages = findings.into_iter().map(|finding| finding.message);
             CommandError(messages.collect::<Vec<_>>().join("; "))
         })?;
-        let firmware = snapshot::renders_firmware(files, &settings)?;
-        let directory = match &arguments.to {
-            Some(to) => inside(to, files.site_directory(), &settings)?,
-            None => settings.snapshot.directory.clone(),
-        };
+        if let Some(to) = &arguments.to {
+            settings.snapshot.directory = inside(to, files.site_directory(), &settings)?;
+        }
+        let directory = &settings.snapshot.directory;
         if !settings.may_read(&directory.join("file.yaml")) {
             say(format!(
                 "note: `sources` in sipgen.yaml lack `{directory}`: add {{paths: [{directory}]}} to them\n"
             ));
         }
-        let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
-        if let Some(label) =
-            split_by.as_ref().filter(|label| !sipgen::base::api::names::is_label_key(label))
-        {
+        if let Some(label) = arguments.split_by.as_ref().filter(|label| !is_label_key(label)) {
             return Err(CommandError(format!("invalid --split-by: `{label}` is not a label key")));
         }
-        let namespaces = match arguments.namespace.as_slice() {
-            [] => settings.snapshot.namespaces,
-            namespaces => namespaces.to_vec(),
-        };
-        let selector = arguments.selector.clone().or(settings.snapshot.selector);
-        let context = arguments.context.clone().or(settings.snapshot.context);
-        Ok(Self {
-            site: name,
-            files,
-            context,
-            directory,
-            scope: SnapshotScope {
-                namespaces,
-                selector,
-                assignment: settings.assignment,
-                addresses: settings.snapshot.addresses,
-                firmware,
-            },
-            split_by,
-        })
+        let snapshot = &mut settings.snapshot;
+        if !arguments.namespace.is_empty() {
+            snapshot.namespaces.clone_from(&arguments.namespace);
+        }
+        for (option, setting) in [
+            (&arguments.context, &mut snapshot.context),
+            (&arguments.selector, &mut snapshot.selector),
+            (&arguments.split_by, &mut snapshot.split_by),
+        ] {
+            *setting = option.clone().or(setting.take());
+        }
+        let firmware = snapshot::renders_firmware(files, &settings)?;
+        Ok(Self { site: name, files, scope: SnapshotScope { settings, firmware } })
+    }
+
+    fn settings(&self) -> &SnapshotSettings {
+        &self.scope.settings.snapshot
     }
 }
 
@@ -303,10 +292,11 @@ fn refuse_losses(
 
 /// Prints how a stale snapshot changes the plan. Returns whether the snapshot is current.
 fn is_current(
-    SnapshotTarget { files, directory, .. }: &SnapshotTarget<'_>,
+    target: &SnapshotTarget<'_>,
     changes: &OutputChanges,
     taken: &Snapshot,
 ) -> Result<bool, CommandError> {
+    let (files, directory) = (target.files, &target.settings().directory);
     if changes.files.is_empty() {
         say(format!("the snapshot of {} is current\n", counted(taken.hosts.len(), "host")));
         return Ok(true);
@@ -319,8 +309,8 @@ fn is_current(
     all.extend(changes.files.keys().cloned());
     let below =
         all.iter().filter_map(|file| Some((file.strip_prefix(directory).ok()?, text(file)?)));
-    let after = (*files).clone().with_directory(directory, below);
-    let chosen = SelectedFiles { files: (*files).clone(), site: None };
+    let after = files.clone().with_directory(directory, below);
+    let chosen = SelectedFiles { files: files.clone(), site: None };
     let (lock, progress) = (repo::lock_to_read(&chosen)?, Progress::start());
     let difference =
         difference::between(files, &after, &Options::default(), &|stage| progress.show(stage))?;

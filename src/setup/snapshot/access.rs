@@ -32,7 +32,8 @@ pub fn rbac(scope: &SnapshotScope, known: Option<&Snapshot>) -> String {
     });
     let mut rules = vec![rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[])];
     let mut live = machines::LIVE.to_vec();
-    if scope.addresses {
+    let namespaces = &scope.settings.snapshot.namespaces;
+    if scope.settings.snapshot.addresses {
         live.extend(ipam::LIVE);
     }
     if scope.firmware {
@@ -41,7 +42,7 @@ pub fn rbac(scope: &SnapshotScope, known: Option<&Snapshot>) -> String {
     rules.extend(
         live.iter().map(|(_, plural, versions)| rule(group(versions[0]), &[plural], "list", &[])),
     );
-    let secrets = known.map(|known| named_secrets(scope, known)).unwrap_or_default();
+    let secrets = known.map(|known| named_secrets(namespaces, known)).unwrap_or_default();
     let comment = match known {
         None => {
             "\
@@ -61,7 +62,7 @@ pub fn rbac(scope: &SnapshotScope, known: Option<&Snapshot>) -> String {
     if known.is_none() {
         rules.push(rule("", &["secrets"], "get", &[]));
     }
-    let places = match scope.namespaces.as_slice() {
+    let places = match namespaces.as_slice() {
         [] => vec![None],
         namespaces => namespaces.iter().cloned().map(Some).collect(),
     };
@@ -78,13 +79,13 @@ pub fn rbac(scope: &SnapshotScope, known: Option<&Snapshot>) -> String {
         + &roles.collect::<String>()
 }
 
-/// Returns the Secrets with network data that hosts of a snapshot name, by namespace.
+/// Returns the Secrets with network data that hosts of a snapshot in these namespaces name, by
+/// namespace.
 fn named_secrets(
-    scope: &SnapshotScope,
+    namespaces: &[Namespace],
     snapshot: &Snapshot,
 ) -> BTreeMap<Namespace, Vec<ObjectName>> {
-    let is_read =
-        |key: &HostKey| scope.namespaces.is_empty() || scope.namespaces.contains(&key.namespace);
+    let is_read = |key: &HostKey| namespaces.is_empty() || namespaces.contains(&key.namespace);
     let hosts = snapshot.hosts.iter().filter(|(key, _)| is_read(key));
     let secrets: BTreeSet<SecretKey> =
         hosts.flat_map(|(key, host)| super::network_data_secrets(key, host)).collect();

@@ -54,14 +54,15 @@ pub fn read(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ClientError::NoConnection(error.to_string()))?;
     runtime.block_on(async {
-        let server = ApiServer { client: connect(connection).await?, timeout: connection.timeout };
+        let context = scope.settings.snapshot.context.clone();
+        let client = connect(connection, context).await?;
+        let server = ApiServer { client, timeout: connection.timeout };
         server.read(scope, progress).await
     })
 }
 
-async fn connect(connection: &Connection) -> Result<Client, ClientError> {
-    let options =
-        KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
+async fn connect(connection: &Connection, context: Option<String>) -> Result<Client, ClientError> {
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
     let config = match &connection.kubeconfig {
         Some(path) => {
             let kubeconfig = Kubeconfig::read_from(path).map_err(no_connection)?;
@@ -134,7 +135,8 @@ impl ApiServer {
     ) -> Result<(Snapshot, Vec<String>), ClientError> {
         let (mut snapshot, mut notes) = (Snapshot::default(), Vec::new());
         let mut secrets: BTreeSet<SecretKey> = BTreeSet::new();
-        let places: Vec<Option<&Namespace>> = match scope.namespaces.as_slice() {
+        let settings = &scope.settings.snapshot;
+        let places: Vec<Option<&Namespace>> = match settings.namespaces.as_slice() {
             [] => vec![None],
             namespaces => namespaces.iter().map(Some).collect(),
         };
@@ -144,9 +146,9 @@ impl ApiServer {
         let mut has_hardware = true;
         for place in places {
             let kind = (host::API_VERSION, "baremetalhosts", "BareMetalHosts");
-            let keep = |live: &Value| keep::host(live, &scope.assignment);
+            let keep = |live: &Value| keep::host(live, &scope.settings.assignment);
             let show = |done, all| progress("hosts", done, all);
-            let hosts = self.list(kind, place, scope.selector.as_deref(), keep, show).await?;
+            let hosts = self.list(kind, place, settings.selector.as_deref(), keep, show).await?;
             let hosts =
                 hosts.ok_or_else(|| ClientError::Unknown { what: list_of(kind.2, place) })?;
             secrets.extend(hosts.iter().flat_map(|(key, host)| network_data_secrets(key, host)));
@@ -162,7 +164,7 @@ impl ApiServer {
                 Some(hardware) => snapshot.hardware.extend(hardware),
                 None => has_hardware = false,
             }
-            if scope.addresses {
+            if settings.addresses {
                 snapshot.objects.extend(self.objects(&ipam::LIVE, place).await?);
             }
             for (kinds, shown) in optional.iter().flatten() {

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use crate::base::api::names::Namespace;
-use crate::input::settings::assignment::AssignmentSettings;
+use crate::input::settings::Settings;
 
 #[cfg(feature = "client")]
 pub use api_server::read;
@@ -20,23 +19,15 @@ pub use api_server::read;
 pub struct Connection {
     /// Kubeconfig; by default `KUBECONFIG`, `~/.kube/config` or the service account of this pod.
     pub kubeconfig: Option<Utf8PathBuf>,
-    /// Context of the kubeconfig; by default the current one.
-    pub context: Option<String>,
     /// Timeout of a request.
     pub timeout: Duration,
 }
 
-/// The hosts to include in a snapshot.
-#[derive(Debug, Clone, Default)]
+/// What to include in a snapshot.
+#[derive(Debug)]
 pub struct SnapshotScope {
-    /// Namespaces to read; empty for all.
-    pub namespaces: Vec<Namespace>,
-    /// Label selector in kubectl's syntax.
-    pub selector: Option<String>,
-    /// The labels of assigned hosts.
-    pub assignment: AssignmentSettings,
-    /// Whether to include the addresses that Machines claimed.
-    pub addresses: bool,
+    /// The settings of the site, with the options of the run.
+    pub settings: Settings,
     /// Set if it includes the schemas of firmware settings.
     pub firmware: bool,
 }
