@@ -63,13 +63,11 @@ impl FromStr for Subject {
             text.parse()
                 .map(Self::Code)
                 .map_err(|error| format!("{error}; `sipgen explain --list` lists all codes"))
-        } else if let Ok(code) = format!("SIP{text}").parse::<Code>() {
-            Err(format!("finding codes begin with SIP: did you mean `{code}`?"))
         } else {
-            match text.parse() {
+            match text.parse::<ClusterKey>() {
                 Ok(name) => Ok(Self::Name(name)),
                 Err(_) if !text.contains('/') => Ok(Self::Unqualified(text.to_owned())),
-                Err(error) => Err(<ClusterKey as FromStr>::Err::to_string(&error)),
+                Err(error) => Err(error.to_string()),
             }
         }
     }

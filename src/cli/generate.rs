@@ -21,9 +21,7 @@ use sipgen::{GeneratedSite, JournalScope, Options, WriteError};
 
 use super::progress::Progress;
 use super::repo::Runs;
-use super::{
-    CommandError, CommandResult, builds, drain, print_document, print_lines, repo, say, staging,
-};
+use super::{CommandError, CommandResult, builds, drain, print_document, print_lines, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -289,8 +287,14 @@ impl Arguments {
         let all: Vec<&GeneratedSite> = runs.iter().map(|(_, run)| run).collect();
         let changed: Vec<&GeneratedSite> = all.iter().copied().filter(changes).collect();
         let shown = if changed.is_empty() { &all } else { &changed };
-        let stage =
-            staging::command(root, shown.iter().map(|run| run.site.settings.output.as_path()));
+        let is_here = root
+            .canonicalize()
+            .is_ok_and(|root| std::env::current_dir().is_ok_and(|here| here == root));
+        let place =
+            if is_here { String::new() } else { format!(" -C {}", in_shell(root.as_str())) };
+        let outputs = shown.iter().map(|run| in_shell(run.site.settings.output.as_str()));
+        let outputs: String = outputs.map(|output| format!(" {output}")).collect();
+        let stage = format!("git{place} add{outputs}");
         match (self.from_index, self.check) {
             (true, false) => format!("not staged yet: run `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),

@@ -16,7 +16,6 @@ mod repo;
 mod report;
 mod schema;
 mod snapshot;
-mod staging;
 mod status;
 mod template;
 #[cfg(test)]

@@ -106,24 +106,24 @@ fn focus<'a>(
     overview: &Overview,
 ) -> Result<StatusFocus<'a>, CommandError> {
     if let Some(key) = &arguments.cluster {
-        let known = overview.clusters.iter().any(|cluster| cluster.key == *key);
-        let names = overview.clusters.iter().map(|cluster| cluster.key.to_string());
-        return if known {
-            Ok(StatusFocus::Cluster(key))
-        } else {
-            Err(unknown("cluster", key.to_string(), names))
-        };
+        let known = overview.clusters.iter().map(|cluster| cluster.key.to_string());
+        check_known("cluster", &key.to_string(), known.collect())?;
+        return Ok(StatusFocus::Cluster(key));
     }
     let Some(name) = &arguments.rack else {
         return Ok(StatusFocus::Site);
     };
-    let rack = Some(name.as_str()).filter(|name| !name.is_empty());
-    let known = overview.racks.iter().any(|other| other.name.as_deref() == rack);
-    let names = overview.racks.iter().filter_map(|rack| rack.name.clone());
-    if known { Ok(StatusFocus::Rack(rack)) } else { Err(unknown("rack", name.clone(), names)) }
+    let known = overview.racks.iter().map(|rack| rack.name.clone().unwrap_or_default());
+    check_known("rack", name, known.collect())?;
+    Ok(StatusFocus::Rack(Some(name.as_str()).filter(|name| !name.is_empty())))
 }
 
-fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> CommandError {
-    let known = known_names(&known.collect::<Vec<_>>(), NAMES_SHOWN);
-    CommandError(format!("unknown {kind} `{name}`; the site has {known}"))
+/// Refuses a name that the site does not have. Hosts without a rack have an empty name.
+fn check_known(kind: &str, name: &str, mut known: Vec<String>) -> Result<(), CommandError> {
+    if known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    known.retain(|known| !known.is_empty());
+    let known = known_names(&known, NAMES_SHOWN);
+    Err(CommandError(format!("unknown {kind} `{name}`; the site has {known}")))
 }
