@@ -119,18 +119,21 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
 /// Renders the snapshot files by path relative to the snapshot's directory.
 fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> Tree {
     let mut texts = Tree::new();
+    let mut add = |file: &str, document: &Value| {
+        let text = texts.entry(Utf8Path::new(file).into());
+        let text = text.or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
+        text.push_str(&document_of(document));
+    };
     let mut written: BTreeSet<SecretKey> = BTreeSet::new();
     for (key, host) in &snapshot.hosts {
-        let text = texts
-            .entry(file_of(key, host, split_by).into())
-            .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
-        text.push_str(&document_of(host));
-        text.extend(snapshot.hardware.get(key).map(document_of));
+        let file = file_of(key, host, split_by);
+        add(&file, host);
+        snapshot.hardware.get(key).iter().for_each(|hardware| add(&file, hardware));
         for secret in network_data_secrets(key, host) {
-            if let Some(found) =
-                snapshot.secrets.get(&secret).filter(|_| written.insert(secret.clone()))
+            if let Some(found) = snapshot.secrets.get(&secret)
+                && written.insert(secret.clone())
             {
-                text.push_str(&document_of(&manifest(&secret, found)));
+                add(&file, &manifest(&secret, found));
             }
         }
     }
@@ -139,16 +142,13 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> Tree {
         let file = files.find(|(live, _)| live.iter().any(|(known, ..)| known == kind));
         let what = file.map_or("addresses", |(_, what)| what);
         // No other file has this name, because names of namespaces have no dots.
-        let text = texts
-            .entry(Utf8PathBuf::from(format!("{namespace}.{what}.yaml")).into())
-            .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
-        text.push_str(&document_of(object));
+        add(&format!("{namespace}.{what}.yaml"), object);
     }
     texts
 }
 
 /// Returns the file of a host. Names are lowercase, because some file systems ignore case.
-fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
+fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> String {
     let name = match split_by {
         None => key.namespace.to_string(),
         Some(label) => {
@@ -156,7 +156,7 @@ fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
             value.filter(|value| !value.is_empty()).unwrap_or(WITHOUT_LABEL).to_lowercase()
         }
     };
-    format!("{name}.yaml").into()
+    format!("{name}.yaml")
 }
 
 fn manifest(key: &SecretKey, network_data: &Option<Value>) -> Value {
@@ -282,7 +282,7 @@ mod tests {
     fn the_label_names_the_file() {
         let host = |labels: Value| json!({"metadata": {"labels": labels}});
         let key: HostKey = "metal/a".parse().unwrap();
-        let file = |labels, split_by| file_of(&key, &host(labels), split_by).into_string();
+        let file = |labels, split_by| file_of(&key, &host(labels), split_by);
         assert_eq!(file(json!({"rack": "R7.2"}), Some("rack")), "r7.2.yaml");
         assert_eq!(file(json!({}), Some("rack")), "without-label.yaml");
         assert_eq!(file(json!({"rack": ""}), Some("rack")), "without-label.yaml");

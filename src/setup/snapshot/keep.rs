@@ -21,7 +21,7 @@ use crate::base::api::host::{
     SYNC_OPTIONS, UNHEALTHY, without_user,
 };
 use crate::base::api::ipam::ADDRESSES;
-use crate::base::api::names::{HostKey, is_label_key, is_label_value};
+use crate::base::api::names::{HostKey, is_label};
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::reservation::RESERVED_FOR;
 use crate::input::settings::assignment::AssignmentSettings;
@@ -152,36 +152,25 @@ fn set(object: &mut Value, pointer: &str, value: impl Into<Value>) {
 
 /// Keeps every valid label, because selectors and topology keys may name any.
 pub(super) fn labels(live: Option<&Value>) -> Map<String, Value> {
-    let labels = live.and_then(Value::as_object).into_iter().flatten();
-    let is_label = |key: &str, value: &Value| {
-        is_label_key(key) && value.as_str().is_some_and(is_label_or_empty)
-    };
+    let mut labels = live.and_then(Value::as_object).cloned().unwrap_or_default();
+    labels.retain(|key, value| value.as_str().is_some_and(|value| is_label(key, value)));
     labels
-        .filter(|(key, value)| is_label(key, value))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
-}
-
-fn is_label_or_empty(value: &str) -> bool {
-    value.is_empty() || is_label_value(value)
 }
 
 fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
-    let mut kept = Map::new();
-    for name in WITH_VALUE {
-        kept.extend(
-            live.get(name).and_then(Value::as_str).map(|value| (name.to_owned(), value.into())),
-        );
-    }
-    for name in AS_MARK.into_iter().filter(|name| live.contains_key(*name)) {
-        kept.insert(name.to_owned(), "".into());
-    }
-    // An empty annotation keeps kubectl from removing fields, so it is distinguished from a full
-    // one.
-    if let Some(applied) = live.get(LAST_APPLIED).and_then(Value::as_str) {
-        kept.insert(LAST_APPLIED.to_owned(), if applied.is_empty() { "" } else { LEFT_OUT }.into());
-    }
-    kept
+    let kept = |(name, value): (&String, &Value)| {
+        let value = match name.as_str() {
+            // An empty annotation keeps kubectl from removing fields, so it is distinguished from a
+            // full one.
+            LAST_APPLIED if value.as_str()?.is_empty() => "",
+            LAST_APPLIED => LEFT_OUT,
+            name if WITH_VALUE.contains(&name) => value.as_str()?,
+            name if AS_MARK.contains(&name) => "",
+            _ => return None,
+        };
+        Some((name.clone(), value.into()))
+    };
+    live.iter().filter_map(kept).collect()
 }
 
 /// Keeps field managers that apply the spec, and those of assignment labels and of the client-side
