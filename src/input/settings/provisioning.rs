@@ -2,13 +2,13 @@
 //! clusters.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use schemars::JsonSchema;
-use serde::de::Visitor;
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use yaml_serde::Value;
 
 use crate::base::text::pattern;
 
@@ -126,21 +126,10 @@ pub fn is_image(text: &str) -> bool {
 
 /// Deserializes a string only. YAML's parser would convert numbers and null.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    struct StringVisitor;
-
-    impl Visitor<'_> for StringVisitor {
-        type Value = Option<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a string")
-        }
-
-        fn visit_str<E>(self, text: &str) -> Result<Option<String>, E> {
-            Ok(Some(text.to_owned()))
-        }
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(Some(text)),
+        _ => Err(D::Error::custom("expected a string")),
     }
-
-    deserializer.deserialize_any(StringVisitor)
 }
 
 /// The format of an Ansible inventory.
