@@ -14,7 +14,7 @@ use crate::base::tree::Tree;
 use crate::generate::{Error, GeneratedSite, Options, Stage, generate, generate_by};
 use crate::input::load::Files;
 use crate::input::settings::Settings;
-use crate::output::compare::{Change, OutputChanges};
+use crate::output::compare::OutputChanges;
 use crate::review::effects::{ChangeCounts, Review, StateBefore};
 use crate::site::Site;
 
@@ -91,10 +91,7 @@ pub fn between(
     let (earlier, later) = (earlier?, later?);
     let (before, after) = rayon::join(
         || earlier.output(base),
-        || {
-            let is_known = later.changes.is_some();
-            is_known.then(|| later.output(head)).transpose()
-        },
+        || later.changes.is_some().then(|| later.output(head)).transpose(),
     );
     let mut before = before?;
     let pending = later.changes.clone().zip(after?);
@@ -204,8 +201,7 @@ fn brought(mut ungenerated: OutputChanges, after: &Tree, output: &Utf8Path) -> O
 
 /// Reports whether an output directory has no generated files yet.
 fn is_all_new(pending: &OutputChanges, output: &Tree) -> bool {
-    let created =
-        pending.files.values().filter(|change| matches!(change, Change::Create { .. })).count();
+    let created = pending.files.values().filter(|change| change.before.is_none()).count();
     created > 0 && created == output.len()
 }
 
@@ -213,12 +209,12 @@ fn is_all_new(pending: &OutputChanges, output: &Tree) -> bool {
 /// comments that name a renamed input.
 fn take_idle(changes: &mut OutputChanges) -> usize {
     let all = changes.files.len();
-    changes.files.retain(|_, change| match change {
-        Change::Update { before, after } => {
+    changes.files.retain(|_, change| match change.texts() {
+        (Some(before), Some(after)) => {
             !layout::differ_in_line_ends_only(before.as_bytes(), after.as_bytes())
                 && !layout::differ_in_mark_only(before, after)
         }
-        Change::Create { .. } | Change::Delete { .. } => true,
+        _ => true,
     });
     all - changes.files.len()
 }

@@ -12,7 +12,7 @@ use crate::base::text::counted;
 use crate::generate::GeneratedSite;
 use crate::output::compare::OutputChanges;
 use crate::plan::{AssignmentMethod, Plan};
-use crate::review::effects::{ChangeCounts, FileState, ReleasedObservedHost, Review};
+use crate::review::effects::{ChangeCounts, FileState, ReleasedObservedHost, Review, outlived};
 use crate::site::sites::Location;
 
 /// Maximum numbers of hosts of a cluster, and of dangers, in a summary.
@@ -21,14 +21,7 @@ const DANGERS_SHOWN: usize = 20;
 
 /// Formats the reason why a command could not run. Further lines follow below the first.
 pub fn failure(message: &str) -> ReportText {
-    let mut out = ReportText::default();
-    for (index, line) in message.lines().enumerate() {
-        match index {
-            0 => writeln!(out, "{}: {line}", styled(ERROR, "error")),
-            _ => writeln!(out, "{line}"),
-        };
-    }
-    out
+    format!("{}: {}\n", styled(ERROR, "error"), message.trim_end()).into()
 }
 
 /// Summarizes a run. `written` tells whether the changes are on disk.
@@ -82,7 +75,8 @@ fn write_review(out: &mut ReportText, review: &Review) {
     write_dangers(out, review.dangers.iter().take(DANGERS_SHOWN));
     write_more(out, 0, review.dangers.len().saturating_sub(DANGERS_SHOWN), "danger", "");
     let cluster_lines = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
-    let lines: Vec<String> = cluster_lines.chain(review.outlived().map(outlived)).collect();
+    let outlived = outlived(&review.clusters, &review.shared);
+    let lines: Vec<String> = cluster_lines.chain(outlived.map(outlived_words)).collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
         writeln!(out, "{line}");
     }
@@ -90,7 +84,7 @@ fn write_review(out: &mut ReportText, review: &Review) {
 }
 
 /// Describes an observed host that a cluster releases although no generated file assigned it.
-fn outlived(released: &ReleasedObservedHost) -> String {
+fn outlived_words(released: &ReleasedObservedHost) -> String {
     let by = released.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
     format!("{} releases {}, which still has its labels", styled(STRONG, by), released.host)
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use camino::Utf8PathBuf;
 use proptest::prelude::*;
 use sipgen::input::load::Files;
-use sipgen::output::compare::{Change, OutputChanges};
+use sipgen::output::compare::OutputChanges;
 use sipgen::{GeneratedSite, Options, generate};
 
 use crate::support::documents;
@@ -501,14 +501,10 @@ fn changed(
 ) -> BTreeMap<Utf8PathBuf, String> {
     let mut after = output.clone();
     for (path, change) in &changes.files {
-        match change {
-            Change::Create { after: text } | Change::Update { after: text, .. } => {
-                after.insert(path.clone(), text.clone());
-            }
-            Change::Delete { .. } => {
-                after.remove(path);
-            }
-        }
+        match &change.after {
+            Some(text) => after.insert(path.clone(), text.clone()),
+            None => after.remove(path),
+        };
     }
     after
 }

@@ -61,9 +61,9 @@ impl ChangedOutput<'_> {
     ) -> Option<(&'static str, String)> {
         let files = || kustomization::FILE_NAMES.iter().map(|file| path.join(file));
         let is_deleted =
-            |path: &Utf8Path| matches!(self.changes.get(path), Some(Change::Delete { .. }));
+            |path: &Utf8Path| self.changes.get(path).is_some_and(|change| change.after.is_none());
         let will_be = |path: &Utf8Path| match self.changes.get(path) {
-            Some(change) => !matches!(change, Change::Delete { .. }),
+            Some(change) => change.after.is_some(),
             None => self.repo.kind(path).is_some_and(|kind| kind != EntryKind::Directory),
         };
         if will_be(path) || files().any(|file| will_be(&file)) {

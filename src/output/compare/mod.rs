@@ -14,8 +14,7 @@ use rayon::prelude::*;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::{counted, has_conflicts};
-use crate::base::tree::above;
-use crate::base::tree::{Tree, TreePath};
+use crate::base::tree::{Tree, TreePath, above};
 use crate::input::load::{EntryKind, Files, ReadError};
 use crate::site::previous::PreviousOutput;
 
@@ -33,56 +32,30 @@ pub struct OutputChanges {
     pub leftovers: Vec<Utf8PathBuf>,
 }
 
-/// The change of a file.
+/// The texts of a file before and after; `None` where it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// A new file.
-    Create {
-        /// Its text.
-        after: String,
-    },
-    /// A file with a new text.
-    Update {
-        /// Text on the disk.
-        before: String,
-        /// Its new text.
-        after: String,
-    },
-    /// A generated file that is no longer needed.
-    Delete {
-        /// Text on the disk.
-        before: String,
-    },
+pub struct Change {
+    /// Text on the disk.
+    pub before: Option<String>,
+    /// Its new text.
+    pub after: Option<String>,
 }
 
 impl Change {
     /// Returns the change of a file from one text to another; `None` if there is none.
     pub fn between(before: Option<String>, after: Option<String>) -> Option<Self> {
-        match (before, after) {
-            (None, Some(after)) => Some(Change::Create { after }),
-            (Some(before), Some(after)) if before != after => {
-                Some(Change::Update { before, after })
-            }
-            (Some(before), None) => Some(Change::Delete { before }),
-            (Some(_), Some(_)) | (None, None) => None,
-        }
+        (before != after).then_some(Self { before, after })
     }
 
-    /// Returns the text before and after; `None` where the file does not exist.
+    /// Returns the text before and after.
     pub fn texts(&self) -> (Option<&str>, Option<&str>) {
-        match self {
-            Change::Create { after } => (None, Some(after)),
-            Change::Update { before, after } => (Some(before), Some(after)),
-            Change::Delete { before } => (Some(before), None),
-        }
+        (self.before.as_deref(), self.after.as_deref())
     }
 
     /// Returns whether only the comment that names the input changes.
     pub fn is_in_mark_only(&self) -> bool {
-        match self {
-            Change::Update { before, after } => layout::differ_in_mark_only(before, after),
-            Change::Create { .. } | Change::Delete { .. } => false,
-        }
+        let both = self.before.as_ref().zip(self.after.as_ref());
+        both.is_some_and(|(before, after)| layout::differ_in_mark_only(before, after))
     }
 }
 
@@ -112,7 +85,7 @@ impl OutputChanges {
     ) -> Result<Tree, ReadError> {
         let unchanged = |path: &Utf8PathBuf| {
             let file = path.strip_prefix(output).ok()?;
-            let is_stale = matches!(self.files.get(path), Some(Change::Delete { .. }));
+            let is_stale = self.files.get(path).is_some_and(|change| change.after.is_none());
             if is_stale || rendered.contains_key(file.as_str()) || layout::is_leftover(file) {
                 return None;
             }
@@ -152,15 +125,16 @@ impl PathComparison {
                 Self::Unchanged
             }
             // A machine crash may leave generated files empty.
-            Some(after) if ours || content.is_empty() => {
-                Self::Changed(Change::Update { before: before(), after: after.to_owned() })
-            }
-            Some(_) if has_conflicts(&before()) => {
+            Some(_) if !ours && has_conflicts(&before()) => {
                 Self::InTheWay("a file with conflict markers of git")
             }
-            Some(_) => Self::InTheWay("a file without sipgen's first line"),
-            None if ours => Self::Changed(Change::Delete { before: before() }),
-            None => Self::Foreign,
+            Some(_) if !ours && !content.is_empty() => {
+                Self::InTheWay("a file without sipgen's first line")
+            }
+            None if !ours => Self::Foreign,
+            after => {
+                Self::Changed(Change { before: Some(before()), after: after.map(str::to_owned) })
+            }
         }
     }
 }
@@ -245,7 +219,7 @@ pub fn compare(
     let created =
         new_files.iter().filter(|path| !there.contains(path.as_str())).filter_map(|path| {
             let after = tree.get(path.as_str())?.clone();
-            Some((output.join(path), Change::Create { after }))
+            Some((output.join(path), Change { before: None, after: Some(after) }))
         });
     // Collecting compares paths far less often than insertion one by one.
     let mut changes = OutputChanges { files: created.collect(), leftovers: Vec::new() };

@@ -31,8 +31,9 @@ pub fn in_worktree(
             (None, Some(EntryKind::File)) => {
                 let content = disk.read(path)?;
                 match after {
+                    // A machine crash may leave generated files empty.
                     None if content.is_empty() => {
-                        PathComparison::Changed(Change::Delete { before: String::new() })
+                        PathComparison::Changed(Change { before: Some(String::new()), after: None })
                     }
                     after => PathComparison::new(&content, after),
                 }

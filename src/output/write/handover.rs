@@ -42,7 +42,7 @@ pub(super) fn steps<'a>(
     let has_hosts = |path: &Utf8Path| path.starts_with(&hosts) && !layout::is_kustomization(path);
     let (host_files, others): (Vec<_>, Vec<_>) =
         changes.iter().partition(|(path, _)| has_hosts(path));
-    let is_new = |(_, change): &(_, &Change)| matches!(change, Change::Create { .. });
+    let is_new = |(_, change): &(_, &Change)| change.before.is_none();
     let mut steps: Vec<WriteStep<'_>> = if host_files.iter().all(is_new) {
         // A file that did not exist has no hosts to lose, so the order does not matter.
         host_files.into_iter().map(|(path, _)| WriteStep::Put(path)).collect()
@@ -134,12 +134,8 @@ mod tests {
             let (before, after) = (files(&before), files(&after));
             let paths: BTreeSet<&Utf8PathBuf> = before.keys().chain(after.keys()).collect();
             let changes: BTreeMap<Utf8PathBuf, Change> = paths.into_iter().filter_map(|path| {
-                let change = match (before.get(path), after.get(path)) {
-                    (before, after) if before == after => return None,
-                    (Some(before), Some(after)) => Change::Update { before: text(before), after: text(after) },
-                    (Some(before), None) => Change::Delete { before: text(before) },
-                    (None, after) => Change::Create { after: text(after.unwrap()) },
-                };
+                let [before, after] = [&before, &after].map(|files| files.get(path).map(text));
+                let change = Change::between(before, after)?;
                 Some((path.clone(), change))
             }).collect();
 

@@ -183,29 +183,25 @@ impl Journal {
 
     /// Returns the changes that restore the files of hosts.
     fn undoing(&self, root: &Utf8Path, output: &Utf8Path) -> Result<OutputChanges, WriteError> {
-        let mut now: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
-        for path in self.hosts.keys().map(|path| output.join(path)) {
+        let head = HeadCommit::around(root).filter(|head| Some(head.id()) != self.head);
+        let mut changes = OutputChanges::default();
+        for (path, JournalEntry { before, after }) in &self.hosts {
+            let path = output.join(path);
             let full = root.join(&path);
-            let text = match fs::read(&full) {
+            let now = match fs::read(&full) {
                 Ok(content) => Some(String::from_utf8_lossy(&content).into_owned()),
                 Err(error) if is_absent(&error) => None,
                 // sipgen never creates a directory at the path of a file.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => Some(String::new()),
                 Err(error) => return Err(WriteError::refused("read", full)(error)),
             };
-            now.insert(path, text);
-        }
-        let mut changes = OutputChanges::default();
-        let head = HeadCommit::around(root).filter(|head| Some(head.id()) != self.head);
-        for (entry, (path, now)) in self.hosts.values().zip(&now) {
             // Files that someone else changed since are left alone.
-            let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == entry.after;
-            let is_committed = || head.as_ref().is_some_and(|head| head.has(path, now.as_deref()));
-            if !is_of_the_killed || is_committed() {
-                continue;
+            let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == *after;
+            let is_committed = || head.as_ref().is_some_and(|head| head.has(&path, now.as_deref()));
+            if is_of_the_killed && !is_committed() {
+                let change = Change::between(now, before.clone());
+                changes.files.extend(change.map(|change| (path, change)));
             }
-            let change = Change::between(now.clone(), entry.before.clone());
-            changes.files.extend(change.map(|change| (path.clone(), change)));
         }
         Ok(changes)
     }

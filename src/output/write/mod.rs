@@ -164,7 +164,7 @@ impl<'a> PreparedChanges<'a> {
             .par_iter()
             .map(|(path, text)| Ok((path.as_str(), staged_file(&root.join(path), text)?)))
             .collect::<Result<_, WriteError>>()?;
-        let stale = files.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));
+        let stale = files.iter().filter(|(_, change)| change.after.is_none());
         may_delete(root, stale.map(|(path, _)| path).chain(leftovers))?;
         Ok(prepared)
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::hosts::{ConsumedHost, ReleaseReason, in_order};
 use super::{
     ClusterReview, EndpointChange, EndpointKind, FileState, ImmutableField, ReaddressedMachine,
-    ReleasedObservedHost, SharedChanges,
+    ReleasedObservedHost, SharedChanges, outlived,
 };
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::grouping::grouped;
@@ -182,11 +182,10 @@ pub enum Harm {
 /// Lists the dangers of a review, worst first.
 ///
 /// `site` is the source of the later state. `moved_from` is the previous output directory, if it
-/// was another one. `outlived` are released hosts that no generated file had assigned.
-pub(super) fn dangers<'a>(
+/// was another one.
+pub(super) fn dangers(
     clusters: &[ClusterReview],
     shared: &SharedChanges,
-    outlived: impl Iterator<Item = &'a ReleasedObservedHost>,
     site: &Site,
     moved_from: Option<&Utf8Path>,
 ) -> Vec<Danger> {
@@ -199,7 +198,14 @@ pub(super) fn dangers<'a>(
         output: output.output.clone(),
         hosts: output.firmware.clone(),
     }));
-    harms.extend(outlived_harms(outlived));
+    let outlived = grouped(outlived(clusters, shared).filter_map(|released| {
+        let ReleasedObservedHost { host, by, consumer } = released;
+        by.as_ref().zip(ConsumedHost::new(host, consumer, &None))
+    }));
+    harms.extend(outlived.into_iter().map(|(cluster, hosts)| {
+        let cluster = cluster.clone();
+        Harm::ConsumedHostGivenBack { cluster, hosts }
+    }));
     let gone = shared.roots.iter().filter(|root| root.state == FileState::Deleted);
     harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
     harms.extend(shared.roots.iter().filter_map(|root| {
@@ -234,18 +240,6 @@ impl Danger {
         let whence = if self.from_base { "from the base, whose overlays are stale: " } else { "" };
         format!("{whence}{}", self.harm.message(name))
     }
-}
-
-/// Lists hosts in use that lose the labels of a reverted commit.
-fn outlived_harms<'a>(outlived: impl Iterator<Item = &'a ReleasedObservedHost>) -> Vec<Harm> {
-    let by_cluster = grouped(outlived.filter_map(|ReleasedObservedHost { host, by, consumer }| {
-        by.as_ref().zip(ConsumedHost::new(host, consumer, &None))
-    }));
-    let harm = |(cluster, hosts): (&ClusterKey, _)| Harm::ConsumedHostGivenBack {
-        cluster: cluster.clone(),
-        hosts,
-    };
-    by_cluster.into_iter().map(harm).collect()
 }
 
 fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {

@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
-use crate::base::api::names::ClusterKey;
+use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::layout::{self, outputs::SITE};
 use crate::base::text::{bounded, yaml};
 use crate::base::tree::Tree;
@@ -218,6 +218,7 @@ impl Review {
         }
         let machines = MachineUsers::new(site);
         let facts = ReviewFacts { before, site, machines };
+        let hosts = hosts::changes(&by_cluster, &facts);
         let review = |(cluster, files): (&ClusterKey, &ChangedFiles<'_>)| ClusterReview {
             kind: facts.kind(cluster, files),
             state: match before.clusters.contains(cluster) {
@@ -225,7 +226,7 @@ impl Review {
                 true if site.clusters.contains_key(cluster) => FileState::Changed,
                 true => FileState::Deleted,
             },
-            hosts: HostChanges::default(),
+            hosts: hosts.get(cluster).cloned().unwrap_or_default(),
             services: services::changes(cluster, files, &shared_files, &edited, later),
             outputs: {
                 let directory = layout::cluster_directory(cluster);
@@ -236,27 +237,15 @@ impl Review {
             files: files.values().map(|texts| FileState::from_sides(*texts)).collect(),
             cluster: cluster.clone(),
         };
-        let (mut hosts, mut clusters): (_, Vec<ClusterReview>) = rayon::join(
-            || hosts::changes(&by_cluster, &facts),
-            || by_cluster.par_iter().map(review).collect(),
-        );
-        for review in &mut clusters {
-            review.hosts = hosts.remove(&review.cluster).unwrap_or_default();
-        }
+        let clusters: Vec<ClusterReview> = by_cluster.par_iter().map(review).collect();
         let is_gone = |file: &Utf8Path| {
-            matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }))
+            changes.files.get(&output.join(file)).is_some_and(|change| change.after.is_none())
         };
         let mut shared = shared::changes(&outside_clusters, &facts, &is_gone);
         let (directory, none) = (Utf8Path::new(SITE), ChangedFiles::new());
         shared.outputs = outputs::changes(directory, &outside_clusters, &none, later, &facts);
         Self {
-            dangers: dangers::dangers(
-                &clusters,
-                &shared,
-                outlived(&clusters, &shared),
-                site,
-                before.output,
-            ),
+            dangers: dangers::dangers(&clusters, &shared, site, before.output),
             totals: Totals::new(&clusters, &shared, changes),
             clusters,
             shared,
@@ -271,23 +260,17 @@ impl Review {
             brought.dangers.iter().map(|danger| Danger::new(danger.harm.clone(), true));
         self.dangers.splice(0..0, base_dangers);
     }
-
-    /// Returns observed hosts that are released although no generated file assigned them. Their
-    /// labels were left by a commit that was reverted.
-    pub fn outlived(&self) -> impl Iterator<Item = &ReleasedObservedHost> {
-        outlived(&self.clusters, &self.shared)
-    }
 }
 
-fn outlived<'a>(
+/// Returns observed hosts that are released although no generated file assigned them. Their labels
+/// were left by a commit that was reverted.
+pub(crate) fn outlived<'a>(
     clusters: &'a [ClusterReview],
     shared: &'a SharedChanges,
 ) -> impl Iterator<Item = &'a ReleasedObservedHost> {
-    let gives_back = |released: &ReleasedObservedHost| {
-        let mut hosts = clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
-        hosts.any(|host| *host == released.host)
-    };
-    shared.released.iter().filter(move |released| !gives_back(released))
+    let leaving: BTreeSet<&HostKey> =
+        clusters.iter().flat_map(|cluster| cluster.hosts.leaving()).collect();
+    shared.released.iter().filter(move |released| !leaving.contains(&released.host))
 }
 
 impl FileState {

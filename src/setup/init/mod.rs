@@ -91,7 +91,7 @@ pub fn propose(
 pub fn changes(proposals: &[Proposal]) -> OutputChanges {
     let created = proposals.iter().filter_map(|proposal| match &proposal.action {
         FileAction::Create(text) => {
-            Some((proposal.path.clone(), Change::Create { after: text.clone() }))
+            Some((proposal.path.clone(), Change { before: None, after: Some(text.clone()) }))
         }
         _ => None,
     });
