@@ -20,10 +20,6 @@ impl Harm {
             Some(after) => format!("changes from {} to {}", name(&before), name(after)),
             None => format!("is removed: {}", name(&before)),
         };
-        let goes = |job: &Option<String>| match job {
-            Some(job) => format!("; Job {} is deleted, even while it runs", name(job)),
-            None => String::new(),
-        };
         let all_named = |hosts: &[HostKey]| {
             let hosts: Vec<String> = hosts.iter().map(|host| name(host)).collect();
             abbreviated(&hosts, HOSTS_NAMED)
@@ -64,45 +60,34 @@ impl Harm {
                 in_use(hosts),
                 consumers(hosts, &name)
             ),
-            Harm::InstallerRuns { scales: true, cluster, before, after, .. } => {
-                format!(
-                    "the installer adds workers to {} once this is applied: Job {}{}",
-                    name(cluster),
-                    name(after),
-                    goes(before)
-                )
-            }
-            Harm::InstallerRuns { scales: false, cluster, machines, before, after, because } => {
-                let machines = match machines {
-                    None => "machines".to_owned(),
-                    Some(count) => counted(*count, "machine"),
-                };
-                let (again, why) = match before {
-                    None => ("", String::new()),
-                    Some(_) => {
+            Harm::InstallerRuns { scales, cluster, machines, before, after, because } => {
+                let (again, because, goes) = match before {
+                    None => ("", String::new(), String::new()),
+                    Some(job) => {
                         let files: Vec<String> = because.iter().map(|file| name(file)).collect();
-                        (" again", format!(", because of {}", abbreviated(&files, HOSTS_NAMED)))
+                        let because = format!(", because of {}", abbreviated(&files, HOSTS_NAMED));
+                        let goes = format!("; Job {} is deleted, even while it runs", name(job));
+                        (" again", because, goes)
                     }
                 };
-                format!(
-                    "the installer runs{again} on all {machines} of {} once this is applied{why}: Job {}{}",
-                    name(cluster),
-                    name(after),
-                    goes(before)
-                )
+                let cluster = name(cluster);
+                let machines = machines.map(|count| counted(count, "machine"));
+                let machines = machines.unwrap_or_else(|| "machines".to_owned());
+                let runs = if *scales {
+                    format!("adds workers to {cluster}")
+                } else {
+                    format!("runs{again} on all {machines} of {cluster}")
+                };
+                let after = name(after);
+                format!("the installer {runs} once this is applied{because}: Job {after}{goes}")
             }
             Harm::MachineAddressChanges { cluster, machines } => {
                 let changes = machines.iter().map(|ReaddressedMachine { node, before, after }| {
                     format!("{} from {} to {}", name(node), name(before), name(after))
                 });
                 let changes = abbreviated(&changes.collect::<Vec<_>>(), HOSTS_NAMED);
-                let move_to = if machines.len() == 1 {
-                    "moves to another address"
-                } else {
-                    "move to other addresses"
-                };
-                let of = name(cluster);
-                format!("{} of {of} {move_to}: {changes}", counted(machines.len(), "machine"))
+                let moved = format!("{} of {}", counted(machines.len(), "machine"), name(cluster));
+                format!("{} to another address: {changes}", moves(&moved, machines.len()))
             }
             Harm::HostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));

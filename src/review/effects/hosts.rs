@@ -213,15 +213,16 @@ pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
     documents.iter().filter_map(|document| GeneratedHost::read(document).ok()).collect()
 }
 
-/// A host in a changed file.
-struct HostEntry {
-    host: HostKey,
-    /// True in the file after the change, false in the file before it.
-    is_later: bool,
-    /// Its assignment, unless the file removes its labels.
-    assigned: Option<(ClusterKey, Part)>,
-    metadata: BTreeMap<(MetadataField, String), String>,
+/// Returns the assignment of a generated host, unless its file removes its labels.
+fn assignment(host: &GeneratedHost) -> Option<(&ClusterKey, &Part)> {
+    match &host.says {
+        GeneratedHostState::Held(cluster, part) => Some((cluster, part)),
+        GeneratedHostState::Released(_) | GeneratedHostState::Unlabelled => None,
+    }
 }
+
+/// Entries of a host in files before and after.
+type HostEntries = [Vec<GeneratedHost>; 2];
 
 /// Computes the host changes of all clusters.
 pub(super) fn changes(
@@ -229,38 +230,24 @@ pub(super) fn changes(
     facts: &ReviewFacts<'_>,
 ) -> BTreeMap<ClusterKey, HostChanges> {
     let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
-    let texts = files.flat_map(|(path, (was, is))| {
-        let texts = [(false, was), (true, is)].into_iter();
-        texts.filter_map(move |(is_later, text)| Some((*path, is_later, (*text)?)))
-    });
-    let read = |(path, is_later, text)| {
-        let entry = move |GeneratedHost { key, says, labels, annotations, .. }| HostEntry {
-            host: key,
-            is_later,
-            assigned: match says {
-                GeneratedHostState::Held(cluster, part) => Some((cluster, part)),
-                GeneratedHostState::Released(_) | GeneratedHostState::Unlabelled => None,
-            },
-            metadata: [(MetadataField::Labels, labels), (MetadataField::Annotations, annotations)]
-                .into_iter()
-                .flat_map(|(field, map)| map.into_iter().map(move |(key, to)| ((field, key), to)))
-                .collect(),
-        };
-        entries(path, text).into_iter().map(entry)
+    let texts = files.flat_map(|(path, (was, is))| [(*path, 0, *was), (*path, 1, *is)]);
+    let texts: Vec<(&Utf8Path, usize, Option<&str>)> = texts.collect();
+    let read = |(path, side, text): (&Utf8Path, usize, Option<&str>)| {
+        let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
+        hosts.into_iter().map(move |host| (side, host))
     };
-    let texts: Vec<_> = texts.collect();
-    let mut all: Vec<HostEntry> = texts.into_par_iter().flat_map_iter(read).collect();
-    all.sort_by(|a, b| (&a.host, a.is_later).cmp(&(&b.host, b.is_later)));
+    let all: Vec<(usize, GeneratedHost)> = texts.into_par_iter().flat_map_iter(read).collect();
+    let mut by_host: BTreeMap<HostKey, HostEntries> = BTreeMap::new();
+    for (side, host) in all {
+        by_host.entry(host.key.clone()).or_default()[side].push(host);
+    }
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
-    for host_entries in all.chunk_by(|a, b| a.host == b.host) {
-        let host = &host_entries[0].host;
-        let side = |is_later: bool| {
-            let entries = host_entries.iter().filter(move |entry| entry.is_later == is_later);
-            entries.filter_map(|entry| entry.assigned.as_ref())
-        };
-        let is = side(true).next();
+    for (host, [was, is]) in &by_host {
+        let is = is.iter().find_map(assignment);
         // A merge may give a host to two clusters, of which one then loses it.
-        let was = side(false).find(|was| Some(*was) != is).or(side(false).next());
+        let mut all_before = was.iter().filter_map(assignment);
+        let first = all_before.clone().next();
+        let was = all_before.find(|was| Some(*was) != is).or(first);
         match (was, is) {
             (None, None) => {}
             (Some(was), Some(is)) if was == is => {}
@@ -294,7 +281,7 @@ pub(super) fn changes(
             }
         }
     }
-    for (cluster, metadata) in metadata_changes(&all) {
+    for (cluster, metadata) in metadata_changes(&by_host) {
         changes.entry(cluster).or_default().metadata = metadata;
     }
     for changes in changes.values_mut() {
@@ -305,22 +292,29 @@ pub(super) fn changes(
     changes
 }
 
-/// Computes the changed labels and annotations of hosts that stay as they are, by cluster. `entries`
-/// are in order of hosts.
-fn metadata_changes(entries: &[HostEntry]) -> BTreeMap<ClusterKey, Vec<MetadataChange>> {
-    let mut hosts_by_change = BTreeMap::new();
-    for host_entries in entries.chunk_by(|a, b| a.host == b.host) {
-        let [was, is] = host_entries else { continue };
-        let (Some(assigned), true) = (&is.assigned, was.assigned == is.assigned) else { continue };
-        let [before, after] = [was, is].map(|entry| &entry.metadata);
-        for (change, state) in changed_keys(before, after) {
-            let change = (&assigned.0, change, state);
-            hosts_by_change.entry(change).or_insert_with(Vec::new).push(is.host.clone());
+/// Computes the changed labels and annotations of hosts that stay as they are, by cluster.
+fn metadata_changes(
+    by_host: &BTreeMap<HostKey, HostEntries>,
+) -> BTreeMap<ClusterKey, Vec<MetadataChange>> {
+    let mut hosts_by_change: BTreeMap<_, Vec<HostKey>> = BTreeMap::new();
+    for (host, entries) in by_host {
+        let ([was], [is]) = (entries[0].as_slice(), entries[1].as_slice()) else { continue };
+        let Some((cluster, _)) = assignment(is).filter(|_| assignment(was) == assignment(is))
+        else {
+            continue;
+        };
+        let labels = changed_keys(&was.labels, &is.labels);
+        let annotations = changed_keys(&was.annotations, &is.annotations);
+        let labels = labels.map(|(key, state)| (cluster, MetadataField::Labels, key, state));
+        let annotations =
+            annotations.map(|(key, state)| (cluster, MetadataField::Annotations, key, state));
+        for change in labels.chain(annotations) {
+            hosts_by_change.entry(change).or_default().push(host.clone());
         }
     }
-    grouped(hosts_by_change.into_iter().map(|((cluster, (field, key), state), mut hosts)| {
+    grouped(hosts_by_change.into_iter().map(|((cluster, field, key, state), mut hosts)| {
         hosts.sort_by(in_order);
-        (cluster.clone(), MetadataChange { field: *field, key: key.clone(), state, hosts })
+        (cluster.clone(), MetadataChange { field, key: key.clone(), state, hosts })
     }))
 }
 
