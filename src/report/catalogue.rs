@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::plan::wrapped;
 use super::{FAINT, ReportText, STRONG, severity_style, styled};
 use crate::base::finding::{Code, Severity};
 
@@ -103,23 +104,13 @@ fn without_emphasis(paragraph: &str) -> String {
 /// Fills a paragraph to at most [`WIDTH`] characters. List items have a hanging indent.
 fn filled(paragraph: &str) -> String {
     let paragraph = without_emphasis(paragraph);
-    let paragraph = paragraph.as_str();
     let body = paragraph.trim_start();
     let indent = paragraph.len() - body.len();
     let is_item = body.starts_with(|c: char| c == '-' || c == '*' || c.is_ascii_digit());
     let mark = body.find(' ').filter(|_| is_item).map_or(0, |at| at + 1);
-    let mut lines: Vec<String> = Vec::new();
-    for word in paragraph.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            Some(_) => lines.push(format!("{}{word}", " ".repeat(indent + mark))),
-            None => lines.push(format!("{}{word}", " ".repeat(indent))),
-        }
-    }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let indents = [indent].into_iter().chain(std::iter::repeat(indent + mark));
+    let lines = indents.zip(wrapped(body, " ", WIDTH.saturating_sub(indent + mark)));
+    lines.map(|(indent, line)| format!("{:indent$}{line}\n", "")).collect()
 }
 
 #[cfg(test)]

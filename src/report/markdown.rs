@@ -122,34 +122,22 @@ fn joined(head: &str, parts: Vec<CommentPart>, shares: usize) -> String {
 }
 
 fn heading(comparison: &DiffReport) -> String {
-    let errors =
-        comparison.findings.iter().filter(|problem| problem.severity == Severity::Error).count();
-    let mut parts = Vec::new();
-    if errors > 0 {
-        parts.push(counted(errors, "error"));
-    }
-    if let Some(review) = &comparison.review {
-        if !review.dangers.is_empty() {
-            parts.push(counted(review.dangers.len(), "danger"));
-        }
-        let clusters = review.totals.clusters.all();
-        if clusters > 0 {
-            parts.push(format!(
-                "{} {}",
-                counted(clusters, "cluster"),
-                if clusters == 1 { "changes" } else { "change" }
-            ));
-        } else if review.totals.files.all() > 0 {
-            parts
-                .push(format!("{} shared by clusters", counted(review.totals.files.all(), "file")));
-        }
-    }
-    if comparison.brought.is_some() {
-        parts.push("changes not generated in the base".to_owned());
-    }
-    if let Some(stale) = comparison.stale {
-        parts.push(counted(stale.files, "stale file"));
-    }
+    let some = |count: usize, noun: &str| (count > 0).then(|| counted(count, noun));
+    let errors = comparison.findings.iter().filter(|it| it.severity == Severity::Error).count();
+    let review = comparison.review.as_ref();
+    let changes = review.and_then(|review| match review.totals.clusters.all() {
+        0 => some(review.totals.files.all(), "file").map(|files| files + " shared by clusters"),
+        1 => Some("1 cluster changes".to_owned()),
+        clusters => Some(format!("{clusters} clusters change")),
+    });
+    let parts = [
+        some(errors, "error"),
+        review.and_then(|review| some(review.dangers.len(), "danger")),
+        changes,
+        comparison.brought.as_ref().map(|_| "changes not generated in the base".to_owned()),
+        comparison.stale.map(|stale| counted(stale.files, "stale file")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
 }
 
@@ -267,7 +255,7 @@ fn row(cluster: &ClusterReview) -> String {
 fn block(lines: &[DiffLine]) -> String {
     let wrapped = lines.iter().flat_map(|DiffLine { sign, text }| {
         let sign = if *sign == '~' { '!' } else { *sign };
-        let wrapped = wrapped(text, WIDTH).into_iter().enumerate();
+        let wrapped = wrapped(text, ", ", WIDTH).into_iter().enumerate();
         wrapped.map(move |(index, line)| {
             format!("{sign} {}{line}\n", if index == 0 { "" } else { "    " })
         })

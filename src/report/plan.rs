@@ -83,7 +83,7 @@ pub(super) fn write_dangers<'d>(
 
 fn write_lines(out: &mut ReportText, lines: &[DiffLine]) {
     for DiffLine { sign, text } in lines {
-        let mut wrapped = wrapped(text, WIDTH).into_iter();
+        let mut wrapped = wrapped(text, ", ", WIDTH).into_iter();
         let first = wrapped.next().unwrap_or_default();
         writeln!(out, "    {} {first}", styled(style_of(*sign), sign));
         for line in wrapped {
@@ -100,10 +100,10 @@ fn style_of(sign: char) -> Style {
     }
 }
 
-/// Wraps a list behind its commas.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+/// Wraps a text behind separators, such as the commas of a list.
+pub(super) fn wrapped(text: &str, separator: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for part in text.split_inclusive(", ") {
+    for part in text.split_inclusive(separator) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + part.chars().count() <= width + 1 => {
                 line.push_str(part)
