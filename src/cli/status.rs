@@ -5,7 +5,7 @@ use sipgen::ask::overview::Overview;
 use sipgen::base::api::names::ClusterKey;
 use sipgen::base::finding::Finding;
 use sipgen::base::text::known_names;
-use sipgen::report::status::{StatusFocus, StatusView};
+use sipgen::report::status::StatusFocus;
 use sipgen::report::{self, StatusReport};
 
 use super::{AnswerFormat, CommandError, CommandResult, print, repo, say};
@@ -80,11 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             for ((site, overview, capacity), focus) in overviews.iter().zip(views) {
                 let Ok(focus) = focus else { continue };
                 print(repo::heading(&sites, &site.name));
-                print(report::status(
-                    overview,
-                    capacity,
-                    &StatusView { focus, all: arguments.all },
-                ));
+                print(report::status(overview, capacity, focus, arguments.all));
             }
         }
         AnswerFormat::Json => {

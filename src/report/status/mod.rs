@@ -26,15 +26,6 @@ const QUOTAS_SHOWN: usize = 6;
 /// Maximum number of kinds of hardware without `--all`.
 const KINDS_SHOWN: usize = 8;
 
-/// Options of the status view.
-#[derive(Debug, Clone, Copy)]
-pub struct StatusView<'a> {
-    /// Part of the site to show.
-    pub focus: StatusFocus<'a>,
-    /// Shows every entry, however long the lists are.
-    pub all: bool,
-}
-
 /// Part of a site to show.
 #[derive(Debug, Clone, Copy)]
 pub enum StatusFocus<'a> {
@@ -67,29 +58,35 @@ impl<'a> StatusReport<'a> {
 }
 
 /// Renders the status of a site: clusters, short node sets, spare hosts, the worst loss and racks.
-pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -> ReportText {
+/// Shows `all` entries, however long the lists are.
+pub fn status(
+    overview: &Overview,
+    capacity: &Capacity,
+    focus: StatusFocus<'_>,
+    all: bool,
+) -> ReportText {
     let mut out = ReportText::default();
-    match view.focus {
+    match focus {
         StatusFocus::Site => {
             write_headline(&mut out, overview);
-            clusters::write_all(&mut out, overview, view.all);
+            clusters::write_all(&mut out, overview, all);
             // The table of clusters names machines without a host.
             let lacking = capacity.lacking.iter();
             let short = lacking.filter(|lacks| lacks.part.node.is_none()).cloned();
             let short: Vec<LackingNodeSet> = short.collect();
             if !short.is_empty() {
                 write_heading(&mut out, "short");
-                write_lacking(&mut out, &short, view.all);
+                write_lacking(&mut out, &short, all);
             }
-            clusters::write_spare(&mut out, overview, view.all);
-            write_hardware(&mut out, overview, view.all);
-            write_quotas(&mut out, overview, view.all);
+            clusters::write_spare(&mut out, overview, all);
+            write_hardware(&mut out, overview, all);
+            write_quotas(&mut out, overview, all);
             if let Some(label) = &capacity.by {
                 let lost = format!("if all hosts of one {} are lost", one_line(label));
                 write_heading(&mut out, lost);
                 write_worst_loss(&mut out, capacity);
             }
-            if view.all || overview.racks.len() <= RACKS_SHOWN {
+            if all || overview.racks.len() <= RACKS_SHOWN {
                 write_racks(&mut out, overview);
             } else {
                 writeln!(out);
@@ -106,7 +103,7 @@ pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -
                 format!("rack {}", one_line(name))
             });
             writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()));
-            listing::write(&mut out, &hosts, view.all)
+            listing::write(&mut out, &hosts, all)
         }
         StatusFocus::Cluster(key) => {
             clusters::write_one(&mut out, overview, key);
@@ -117,7 +114,7 @@ pub fn status(overview: &Overview, capacity: &Capacity, view: &StatusView<'_>) -
                 (Some(a), Some(b)) => by_role_and_name(a, b),
                 (a, b) => a.is_none().cmp(&b.is_none()),
             });
-            listing::write(&mut out, &hosts, view.all)
+            listing::write(&mut out, &hosts, all)
         }
     }
     out

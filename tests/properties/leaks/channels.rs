@@ -8,7 +8,7 @@ use sipgen::base::api::names::ClusterKey;
 use sipgen::base::finding::Code;
 use sipgen::input::load::Files;
 use sipgen::plan::explain;
-use sipgen::report::status::{StatusFocus, StatusView};
+use sipgen::report::status::StatusFocus;
 use sipgen::report::{
     self, CiResults, DiffReport, PageAnswers, ReportDocument, ReportText, StatusReport, Validation,
 };
@@ -118,10 +118,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
         let focuses = focuses
             .chain(overview.clusters.iter().map(|cluster| StatusFocus::Cluster(&cluster.key)));
         for focus in focuses.take(6) {
-            said.people(
-                "status",
-                &report::status(&overview, &capacity, &StatusView { focus, all: true }),
-            );
+            said.people("status", &report::status(&overview, &capacity, focus, true));
         }
         said.people("capacity", &report::capacity(&capacity, true));
         let (overview, capacity) = (&overview, &capacity);
