@@ -51,32 +51,31 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
     }
     let mut findings = Vec::new();
     for ((key, field, address), places) in asked {
+        let report = |what: String, help: &str| {
+            let message = format!("{field} `{address}` of `{key}` is {what}");
+            let finding = Finding::new(Code::SharedAddress, message).at_each(places.clone());
+            finding.help(help).for_cluster(key)
+        };
         let mut pools = site.inventory.claimed.pools(&key.namespace);
         let gives = |pool: &AddressPool| {
             let mut kept = pool.kept();
             pool.spec.includes(address) && !kept.any(|(_, kept)| kept.address == Some(address))
         };
         if let Some((name, pool)) = pools.find(|(_, pool)| gives(pool)) {
-            let message = format!(
-                "{field} `{address}` of `{key}` is in a range of the IPPool `{}/{name}`, which may give it to a Machine",
-                key.namespace
+            let namespace = &key.namespace;
+            let what = format!(
+                "in a range of the IPPool `{namespace}/{name}`, which may give it to a Machine"
             );
-            let finding = Finding::new(Code::SharedAddress, message)
-                .at_each(places.iter().cloned())
-                .help("take it out of the range, or reserve it in the pool's `preAllocations`")
-                .for_cluster(key);
+            let help = "take it out of the range, or reserve it in the pool's `preAllocations`";
             let pool = pool.origin.iter().map(|origin| (origin.name(), "the pool"));
-            findings.push(finding.see_each(pool));
+            findings.push(report(what, help).see_each(pool));
         }
         let Some(host) = hosts.get(&address) else { continue };
-        let message =
-            format!("{field} `{address}` of `{key}` is the address of host `{}`", host.key);
         let help = match field {
             "clusterIP" => "set the address at which the base cluster's NodePorts are reachable",
             _ => "give the host another address: this one moves between the control planes",
         };
-        let finding =
-            Finding::new(Code::SharedAddress, message).at_each(places).help(help).for_cluster(key);
+        let finding = report(format!("the address of host `{}`", host.key), help);
         findings.push(finding.see(place_of_address(host, address), format!("host {}", host.key)));
     }
     findings

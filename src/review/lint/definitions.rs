@@ -31,18 +31,15 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
     }
     let describe = |(kind, (files, places)): (ClusterKind, (BTreeSet<&Utf8Path>, Vec<Place>))| {
         let first = files.first()?;
-        let builds = if files.len() == 1 {
-            "builds".to_owned()
-        } else {
-            format!("and {} more build", files.len() - 1)
+        let builds = match files.len() {
+            1 => "builds".to_owned(),
+            all => format!("and {} more build", all - 1),
         };
         let message = format!(
             "`{first}` {builds} hosts and {kind}s: if the base cluster does not define {kind}, {agent} applies none of the hosts"
         );
-        let argument = match kind.descriptor().schema_argument {
-            Some(argument) => format!(" {argument}"),
-            None => String::new(),
-        };
+        let argument = kind.descriptor().schema_argument;
+        let argument = argument.map(|argument| format!(" {argument}")).unwrap_or_default();
         let command = format!("sipgen schema crd{argument} | kubectl apply --server-side -f -");
         let finding = Finding::new(Code::RequestsUndefined, message).help(format!(
             "apply the definition once, or mute {} if the base cluster already has it:\n{command}",

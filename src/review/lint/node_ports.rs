@@ -30,13 +30,12 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
                 shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
             }
         }
-        let others = shared
-            .into_iter()
-            .map(|(index, shared)| (&site.services[index], shared))
-            .filter(|(other, _)| !is_same(other, cluster, service));
-        findings.extend(
-            others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)),
-        );
+        for (index, (ports, at)) in shared {
+            let other = &site.services[index];
+            if !is_same(other, cluster, service) {
+                findings.push(describe(cluster, service, other, &ports, at));
+            }
+        }
     }
     findings
 }
