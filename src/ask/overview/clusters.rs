@@ -137,13 +137,7 @@ pub(super) fn overviews(
     hosts: &[HostOverview],
     findings: &[Finding],
 ) -> Vec<ClusterOverview> {
-    let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, Vec<&HostOverview>>> = BTreeMap::new();
-    for host in hosts {
-        if let Some(assigned) = &host.assigned {
-            let parts = have.entry(&assigned.cluster).or_default();
-            parts.entry(&assigned.part).or_default().push(host);
-        }
-    }
+    let have = grouped(hosts.iter().filter_map(|host| Some((host.cluster()?, host))));
     let errors = findings.iter().filter(|finding| finding.is_error());
     let errors: BTreeMap<&ClusterKey, Vec<String>> = grouped(
         errors
@@ -158,13 +152,13 @@ pub(super) fn overviews(
     let overview = |key: &ClusterKey| {
         let request = site.clusters.get(key);
         let cluster = request.and_then(|request| request.cluster.as_ref());
-        let have = have.get(key);
+        let have = have.get(key).into_iter().flatten().copied();
+        let have = grouped(have.filter_map(|host| Some((&host.assigned.as_ref()?.part, host))));
         let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
-        let parts: BTreeSet<&Part> =
-            asked.chain(have.into_iter().flat_map(|have| have.keys().copied())).collect();
+        let parts: BTreeSet<&Part> = asked.chain(have.keys().copied()).collect();
         let node_set = |part: &Part| {
             let node_set = cluster.and_then(|cluster| cluster.node_set(part));
-            let have = have.and_then(|have| have.get(part)).map_or(&[][..], Vec::as_slice);
+            let have = have.get(part).map_or(&[][..], Vec::as_slice);
             let shortage = plan.shortages.get(&(key.clone(), part.clone()));
             NodeSetOverview {
                 part: part.clone(),

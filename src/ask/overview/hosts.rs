@@ -75,11 +75,7 @@ pub(super) fn overviews(
     standings: &[HostStanding],
     by: Option<&str>,
 ) -> Vec<HostOverview> {
-    let node_sets = site
-        .clusters
-        .values()
-        .flat_map(|request| &request.cluster)
-        .flat_map(|c| c.node_sets.values());
+    let node_sets = site.valid_clusters().flat_map(|cluster| cluster.node_sets.values());
     let keys: BTreeSet<&str> =
         node_sets.flat_map(|set| &set.topology_keys).map(String::as_str).collect();
     let overview = |(host, standing): (&Host, &HostStanding)| {
