@@ -86,6 +86,7 @@ pub use stale::{
 pub use status::{StatusReport, status};
 pub use summary::{failure, summary, summary_of_sites};
 pub use text::ReportText;
+use text::styled;
 pub use what_if::{WhatIf, consequences};
 
 /// Formats the heading of one of several sites.
@@ -113,10 +114,6 @@ fn severity_style(severity: Severity) -> Style {
 
 /// Maximum number of clusters that a text names.
 const CLUSTERS_SHOWN: usize = 20;
-
-fn styled(style: Style, text: impl fmt::Display) -> String {
-    text::in_style(style, text)
-}
 
 /// Writes a heading with a blank line above it.
 fn write_heading(out: &mut ReportText, heading: impl fmt::Display) {

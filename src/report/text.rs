@@ -47,16 +47,9 @@ impl ReportText {
     /// be applied.
     pub(super) fn push_line_of_file(&mut self, style: Style, sign: Option<char>, line: &str) {
         let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
-        let mut visible = String::with_capacity(line.len() + 1);
-        visible.extend(sign);
-        for c in masked_line(line).chars() {
-            if c != '\t' && is_hidden(c) {
-                visible.extend(c.escape_default());
-            } else {
-                visible.push(c);
-            }
-        }
-        self.0.push_str(&in_style(style, visible + end));
+        let mut visible = String::from_iter(sign);
+        push_visible(&mut visible, &masked_line(line), |c| c == '\t');
+        self.0.push_str(&styled(style, visible + end));
         self.0.push('\n');
     }
 
@@ -113,13 +106,7 @@ impl ReportText {
     }
 
     fn push_line(&mut self, line: &str) {
-        for c in masked(line).chars() {
-            if is_hidden(c) && !is_style(c) {
-                self.0.extend(c.escape_default());
-            } else {
-                self.0.push(c);
-            }
-        }
+        push_visible(&mut self.0, &masked(line), is_style);
     }
 
     /// Joins the lines, calling `mark` for each style.
@@ -171,8 +158,19 @@ impl Extend<ReportText> for ReportText {
     }
 }
 
+/// Appends a text with its hidden characters escaped, except for some.
+fn push_visible(out: &mut String, text: &str, is_kept: fn(char) -> bool) {
+    for c in text.chars() {
+        if is_hidden(c) && !is_kept(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+}
+
 /// Marks a text with one of the [`STYLES`], to be rendered by [`ReportText`].
-pub(super) fn in_style(style: Style, text: impl Display) -> String {
+pub(super) fn styled(style: Style, text: impl Display) -> String {
     let number = (0..).zip(STYLES).find(|(_, known)| *known == style).map(|(number, _)| number);
     match number.and_then(|number: u32| char::from_u32(u32::from(FIRST) + number)) {
         Some(mark) => format!("{mark}{text}{RESET}"),
@@ -248,8 +246,8 @@ mod tests {
     #[test]
     fn styles_are_seen_only_where_they_are_asked_for() {
         let mut text = ReportText::default();
-        writeln!(text, "{} b", in_style(ERROR, "a"));
-        writeln!(text, "{}", in_style(FAINT, "c"));
+        writeln!(text, "{} b", styled(ERROR, "a"));
+        writeln!(text, "{}", styled(FAINT, "c"));
 
         assert_eq!(text.to_string(), "a b\nc\n");
         assert_eq!(text.styled(), "\u{1b}[1m\u{1b}[31ma\u{1b}[0m b\n\u{1b}[36mc\u{1b}[0m\n");
@@ -274,7 +272,7 @@ mod tests {
             "\\u{3a}:error::x\n  \\u{3a}:warning::y\n#\\u{23}[group]z\nsee https://…@c/d?…\n"
         );
         let mut text = ReportText::default();
-        writeln!(text, "{}", in_style(ERROR, "::error::"));
+        writeln!(text, "{}", styled(ERROR, "::error::"));
         assert_eq!(text.to_string(), "\\u{3a}:error::\n");
     }
 }
