@@ -245,18 +245,15 @@ pub(super) fn lacking_words(lacks: &LackingNodeSet) -> String {
 
 /// Describes the size of a purchase.
 fn size(purchase: &Purchase) -> String {
-    let less = if purchase.kinds.len() > 1 {
-        "one less of any kind does not suffice"
-    } else {
-        "one less does not suffice"
+    let Some(hosts) = purchase.hosts else {
+        return "no purchase was found that changes this".to_owned();
     };
-    match (purchase.hosts, purchase.is_minimal) {
-        (None, _) => "no purchase was found that changes this".to_owned(),
-        (Some(hosts), true) => format!("{}; {less}", counted(hosts, "host")),
-        (Some(hosts), false) => {
-            format!("{}; that fewer do not suffice is not proven", counted(hosts, "host"))
-        }
-    }
+    let proof = match (purchase.is_minimal, purchase.kinds.len()) {
+        (false, _) => "that fewer do not suffice is not proven",
+        (true, 0 | 1) => "one less does not suffice",
+        (true, _) => "one less of any kind does not suffice",
+    };
+    format!("{}; {proof}", counted(hosts, "host"))
 }
 
 /// Describes hosts to buy: `2 hosts in metal3: flavor=worker; rack: r3, a new one`.

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::problem::ProblemPlace;
 use super::results::{CiResult, CiResults};
 use super::{ReportDocument, one_line};
-use crate::base::finding::Severity;
 use crate::base::text::counted;
 
 /// Maximum number of annotations of one severity that GitHub keeps per step.
@@ -16,10 +15,8 @@ const ANNOTATIONS_KEPT: usize = 10;
 pub fn github(CiResults(results): &CiResults) -> ReportDocument {
     let mut out = String::new();
     let mut left_out = Vec::new();
-    for severity in [Severity::Error, Severity::Warning] {
-        let command = severity.word();
-        let same_severity: Vec<&CiResult> =
-            results.iter().filter(|result| result.problem.severity == severity).collect();
+    for same_severity in results.chunk_by(|a, b| a.problem.severity == b.problem.severity) {
+        let command = same_severity[0].problem.severity.word();
         for result in same_severity.iter().take(ANNOTATIONS_KEPT) {
             let ProblemPlace { file, line, column, .. } = &result.place;
             let mut properties = format!("file={}", property(file));

@@ -63,18 +63,14 @@ pub fn edited_files(edited: &BTreeSet<Utf8PathBuf>, written: bool) -> ReportText
 /// Describes files that are not stale, although `command` would update their comment.
 pub fn renamed_inputs(changes: &OutputChanges, command: &str) -> ReportText {
     let count = changes.files.len() - stale_of(changes).count();
-    let (verb, their, them) = match count {
+    let (verb, their) = match count {
         0 => return ReportText::default(),
-        1 => ("differs", "its", "it"),
-        _ => ("differ", "their", "them"),
+        1 => ("differs", "its"),
+        _ => ("differ", "their"),
     };
-    let files = counted(count, "file");
-    let (command, mut out) = (one_line(command), ReportText::default());
-    writeln!(
-        out,
-        "{files} {verb} only in the comment that names {their} input: not a failure, run `{command}` to update {them}"
-    );
-    out
+    let (files, command) = (counted(count, "file"), one_line(command));
+    let only = format!("{verb} only in the comment that names {their} input");
+    format!("{files} {only}: not a failure, run `{command}` to update it\n").into()
 }
 
 /// Says that builds were not checked.
@@ -141,11 +137,11 @@ type StaleFile<'a> = (&'a Utf8Path, &'a Change);
 fn finding(of: &str, place: Option<Place>, files: &[StaleFile<'_>], remedy: &str) -> Finding {
     let verb_of_all = if files.len() == 1 { "is" } else { "are" };
     let count = counted(files.len(), "generated file");
-    let mut finding =
-        Finding::new(Code::Stale, format!("{count} {of} {verb_of_all} stale")).help(remedy);
+    let message = format!("{count} {of} {verb_of_all} stale");
+    let mut finding = Finding::new(Code::Stale, message).help(remedy);
     finding.places.extend(place.map(|place| (place, None)));
-    let see = |finding: Finding, (path, change): &StaleFile<'_>| {
-        finding.see(Place::File(Arc::from(*path)), format!("to be {}", FileState::from(*change)))
-    };
-    files.iter().fold(finding, see)
+    let files = files.iter().map(|(path, change)| {
+        (Place::File(Arc::from(*path)), format!("to be {}", FileState::from(*change)))
+    });
+    finding.see_each(files)
 }
