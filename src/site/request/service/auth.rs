@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::base::api::auth::Expiry;
+use crate::base::api::auth::{Connector, Expiry, StaticClient};
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::api::names::ObjectName;
 
@@ -20,10 +20,10 @@ pub struct DexSettings {
     pub certificate: Certificate,
     /// True if every machine already trusts the certificate's authority.
     pub publicly_trusted: bool,
-    /// Identity providers.
-    pub connectors: Vec<DexConnector>,
-    /// Clients that may request tokens.
-    pub clients: Vec<Client>,
+    /// Identity providers, each with its name and settings. Only Dex interprets these.
+    pub connectors: Vec<Connector>,
+    /// Clients that may request tokens, each with its name and lists, and no secret.
+    pub clients: Vec<StaticClient>,
     /// Secrets whose entries are Dex's environment.
     pub environment: Vec<ObjectName>,
     /// Lifetimes of tokens and requests.
@@ -51,40 +51,4 @@ pub enum Certificate {
     },
     /// No issuer: the certificate is provided in this Secret by other means.
     InSecret(ObjectName),
-}
-
-/// An identity provider. Only Dex interprets its settings.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct DexConnector {
-    /// Type of provider.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its name in URLs.
-    pub id: String,
-    /// Its name for people.
-    pub name: String,
-    /// Its settings, without secrets.
-    pub config: serde_json::Map<String, serde_json::Value>,
-}
-
-/// A program that may request tokens.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Client {
-    /// Its id.
-    pub id: String,
-    /// Its name for people.
-    pub name: String,
-    /// True if it cannot keep a secret.
-    pub public: bool,
-    /// Environment variable with its secret.
-    pub secret_env: Option<String>,
-    /// URLs to which Dex may redirect users.
-    #[serde(rename = "redirectURIs")]
-    pub redirect_uris: Vec<String>,
-    /// Clients that may request tokens for this one.
-    pub trusted_peers: Vec<String>,
-    /// URL of its logo.
-    #[serde(rename = "logoURL")]
-    pub logo_url: Option<String>,
 }

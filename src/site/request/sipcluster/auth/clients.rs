@@ -1,10 +1,10 @@
 //! Validates static clients.
 
 use super::values;
-use crate::base::api::auth;
+use crate::base::api::auth::{self, StaticClient};
 use crate::base::finding::{Code, RouteStep};
 use crate::base::text::non_empty;
-use crate::site::request::service::auth::{Client, DexSettings};
+use crate::site::request::service::auth::DexSettings;
 use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
 
 impl SipclusterValidation<'_> {
@@ -15,9 +15,9 @@ impl SipclusterValidation<'_> {
         entry: &auth::Auth,
         has_environment: bool,
         route: &Route,
-    ) -> Vec<Client> {
+    ) -> Vec<StaticClient> {
         let route = below(route, ["staticClients"]);
-        let mut clients: Vec<Client> = Vec::new();
+        let mut clients: Vec<StaticClient> = Vec::new();
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
             let route = below(&route, [index]);
             let is_text = |text: &str| {
@@ -33,24 +33,17 @@ impl SipclusterValidation<'_> {
             }
             self.client_secret(client, has_environment, &route);
             self.client_texts(client, &route);
-            clients.push(Client {
-                id: client.id.clone(),
-                name: non_empty(&client.name).unwrap_or(&client.id).to_owned(),
-                public: client.public,
-                secret_env: client.secret_env.clone(),
-                redirect_uris: client.redirect_uris.clone().unwrap_or_default(),
-                trusted_peers: client.trusted_peers.clone().unwrap_or_default(),
-                logo_url: client.logo_url.clone(),
-            });
+            let name = non_empty(&client.name).unwrap_or(&client.id).to_owned();
+            clients.push(StaticClient { name: Some(name), secret: None, ..client.clone() });
         }
         if !clients.iter().any(|client| client.id == DexSettings::CLIENT_ID) {
             // For kubectl with kubelogin. Dex redirects a public client without redirectURIs to any
             // port of localhost, and lets it use the device flow.
-            let ours = Client {
+            let ours = StaticClient {
                 id: DexSettings::CLIENT_ID.to_owned(),
-                name: "Kubernetes".to_owned(),
+                name: Some("Kubernetes".to_owned()),
                 public: true,
-                ..Client::default()
+                ..StaticClient::default()
             };
             clients.insert(0, ours);
         }
@@ -65,10 +58,15 @@ impl SipclusterValidation<'_> {
                 }
             }
         }
+        for client in &mut clients {
+            // Templates read lists.
+            client.redirect_uris.get_or_insert_default();
+            client.trusted_peers.get_or_insert_default();
+        }
         clients
     }
 
-    fn client_secret(&mut self, client: &auth::StaticClient, has_environment: bool, route: &Route) {
+    fn client_secret(&mut self, client: &StaticClient, has_environment: bool, route: &Route) {
         if client.secret.is_some() {
             self.found.report(
                 Code::SecretInGit,
@@ -95,7 +93,7 @@ impl SipclusterValidation<'_> {
         }
     }
 
-    fn client_texts(&mut self, client: &auth::StaticClient, route: &Route) {
+    fn client_texts(&mut self, client: &StaticClient, route: &Route) {
         for (index, uri) in client.redirect_uris.iter().flatten().enumerate() {
             let route = below(route, [RouteStep::from("redirectURIs"), index.into()]);
             let has_scheme = uri.split_once(':').is_some_and(|(scheme, rest)| {

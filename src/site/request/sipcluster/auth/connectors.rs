@@ -5,13 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::values::{self, DollarMeaning};
-use crate::base::api::auth;
+use crate::base::api::auth::{self, Connector};
 use crate::base::api::connector_schema::SCHEMA;
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::finding::{Code, Finding, RouteStep};
 use crate::base::text::non_empty;
 use crate::base::text::suggest::alike;
-use crate::site::request::service::auth::DexConnector;
 use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
 
 /// Connector id of Dex's own password database.
@@ -25,10 +24,10 @@ impl SipclusterValidation<'_> {
         issuer: Option<&IssuerUrl>,
         has_environment: bool,
         route: &Route,
-    ) -> Vec<DexConnector> {
+    ) -> Vec<Connector> {
         let route = below(route, ["connectors"]);
         let callback = issuer.map(|issuer| format!("{issuer}/callback"));
-        let mut connectors: Vec<DexConnector> = Vec::new();
+        let mut connectors: Vec<Connector> = Vec::new();
         for (index, connector) in entry.connectors.iter().flatten().enumerate() {
             let route = below(&route, [index]);
             let config_route = match connector.config {
@@ -54,11 +53,11 @@ impl SipclusterValidation<'_> {
                 Some(_) => check.unknown(&Value::Object(config.clone()), &config_route),
                 None => check.unknown_type(&connector.kind, &route),
             }
-            connectors.push(DexConnector {
-                kind: connector.kind.clone(),
-                id: connector.id.clone(),
-                name: non_empty(&connector.name).unwrap_or(&connector.id).to_owned(),
-                config,
+            let name = non_empty(&connector.name).unwrap_or(&connector.id).to_owned();
+            connectors.push(Connector {
+                name: Some(name),
+                config: Some(config),
+                ..connector.clone()
             });
         }
         connectors
@@ -77,7 +76,7 @@ impl ConnectorCheck<'_, '_> {
         self.check.invalid_auth(route, message, help);
     }
 
-    fn names(&mut self, connector: &auth::Connector, before: &[DexConnector], route: &Route) {
+    fn names(&mut self, connector: &Connector, before: &[Connector], route: &Route) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         let id = &connector.id;
         let id_mistake = if id.is_empty() || !id.chars().all(is_plain) {
