@@ -5,19 +5,16 @@ use std::collections::BTreeMap;
 use super::is_word;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::provisioning::Package;
-use crate::base::finding::{Code, Finding, Origin, RouteStep};
+use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::site::request::Request;
 use crate::site::request::cluster::InstalledPackage;
 use crate::site::request::documents::SoftwareDocument;
 use crate::site::request::kind::ClusterKind;
 
-type Route = Vec<RouteStep>;
-
 /// A package and the place of its request.
-struct RequestedPackage<'a> {
+struct RequestedPackage {
     package: InstalledPackage,
-    origin: &'a Origin,
-    route: Route,
+    place: Place,
 }
 
 /// Accessor of one list of a Software.
@@ -51,22 +48,18 @@ pub(super) fn check_packages(
         ("workerSoftware", |document| document.spec.as_ref()?.worker_software.as_ref()),
     ];
     let found = lists.map(|(field, list)| {
-        let mut found: Vec<RequestedPackage<'_>> = Vec::new();
+        let mut found: Vec<RequestedPackage> = Vec::new();
         for document in software {
             let own = found.len();
             for (index, package) in list(document).into_iter().flatten().enumerate() {
-                let route: Route = vec!["spec".into(), field.into(), index.into()];
-                match read(package) {
-                    Ok(package) => {
-                        let one = RequestedPackage { package, origin: &document.origin, route };
-                        findings.extend(add(&mut found, own, one));
-                    }
-                    Err((message, help)) => findings.push(
-                        Finding::new(Code::InvalidInstallerField, message)
-                            .at(document.origin.at(route))
-                            .help(help),
+                let route = ["spec".into(), field.into(), RouteStep::from(index)];
+                let place = document.origin.at(route);
+                findings.extend(match read(package) {
+                    Ok(package) => add(&mut found, own, RequestedPackage { package, place }),
+                    Err((message, help)) => Some(
+                        Finding::new(Code::InvalidInstallerField, message).at(place).help(help),
                     ),
-                }
+                });
             }
         }
         found
@@ -75,7 +68,7 @@ pub(super) fn check_packages(
         let [masters, workers] = &found;
         let help =
             "choose one version: a machine that is master and worker has the packages of both";
-        let unlike = |worker: &RequestedPackage<'_>| {
+        let unlike = |worker: &RequestedPackage| {
             let master = masters.iter().find(|it| it.package.name == worker.package.name)?;
             Some(two_versions(master, worker)?.help(help))
         };
@@ -85,7 +78,7 @@ pub(super) fn check_packages(
 }
 
 /// Reports a package that is requested in two versions.
-fn two_versions(known: &RequestedPackage<'_>, one: &RequestedPackage<'_>) -> Option<Finding> {
+fn two_versions(known: &RequestedPackage, one: &RequestedPackage) -> Option<Finding> {
     let (version, differs) = (known.package.version.as_ref()?, one.package.version.as_ref()?);
     let message = format!(
         "the package `{}` is requested in version {differs} and in {version}",
@@ -93,19 +86,15 @@ fn two_versions(known: &RequestedPackage<'_>, one: &RequestedPackage<'_>) -> Opt
     );
     (version != differs).then(|| {
         Finding::new(Code::InvalidInstallerField, message)
-            .at(one.origin.at(one.route.clone()))
-            .see(known.origin.at(known.route.clone()), "the other one")
+            .at(one.place.clone())
+            .see(known.place.clone(), "the other one")
             .help("choose one version")
     })
 }
 
 /// Adds a package. Packages from index `own` on are from the same list, where a duplicate is
 /// reported.
-fn add<'a>(
-    found: &mut Vec<RequestedPackage<'a>>,
-    own: usize,
-    one: RequestedPackage<'a>,
-) -> Option<Finding> {
+fn add(found: &mut Vec<RequestedPackage>, own: usize, one: RequestedPackage) -> Option<Finding> {
     let Some(at) = found.iter().position(|known| known.package.name == one.package.name) else {
         found.push(one);
         return None;
@@ -117,8 +106,8 @@ fn add<'a>(
                 Code::DoubtfulInstallerField,
                 format!("duplicate package `{}`", one.package.name),
             )
-            .at(one.origin.at(one.route.clone()))
-            .see(known.origin.at(known.route.clone()), "the other one")
+            .at(one.place.clone())
+            .see(known.place.clone(), "the other one")
             .help("remove one: it is installed once")
         })
     });
