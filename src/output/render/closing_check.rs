@@ -33,14 +33,6 @@ struct OverlayKustomization {
     patches: Vec<Patch>,
 }
 
-/// A difference between a build and the plan.
-struct BuildDifference<'a> {
-    why: String,
-    host: Option<&'a Host>,
-    /// Set if the patches apply, and change more than planned.
-    is_changed: bool,
-}
-
 const NAME_HELP: &str = "give each host of a build a name that no other host of it had before a patch, \
                          `namePrefix` or `nameSuffix`";
 const VALUE_HELP: &str = "write the value in the manifest: kustomize makes a text of a value that a \
@@ -68,20 +60,9 @@ pub(super) fn check(
             kept,
         };
         let planned = all_planned.get(&directory).map_or(&[][..], Vec::as_slice);
-        let BuildDifference { why, host, is_changed } = files.difference(*index, root, planned)?;
-        let overlay = files.overlay;
-        let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
-        let message = format!("the patches in `{overlay}` would not build as planned: {why}");
-        let finding = Finding::new(Code::PatchesDiffer, message).at(place);
-        Some(finding.help(if is_changed { VALUE_HELP } else { NAME_HELP }))
+        files.difference(*index, root, planned)
     };
     roots.filter_map(check).collect()
-}
-
-impl<'a> BuildDifference<'a> {
-    fn new(why: impl Into<String>, host: Option<&'a Host>) -> Self {
-        BuildDifference { why: why.into(), host, is_changed: false }
-    }
 }
 
 /// The rendered files of a root.
@@ -95,16 +76,23 @@ struct RenderedPatches<'a> {
 }
 
 impl RenderedPatches<'_> {
-    /// Returns the first difference from the plan.
-    fn difference<'h>(
+    fn finding(&self, why: &str, host: Option<&Host>, help: &str) -> Finding {
+        let overlay = self.overlay;
+        let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
+        let message = format!("the patches in `{overlay}` would not build as planned: {why}");
+        Finding::new(Code::PatchesDiffer, message).at(place).help(help)
+    }
+
+    /// Reports the first difference from the plan.
+    fn difference(
         &self,
         index: usize,
         root: &BuildRoot,
-        planned: &[PlannedHost<'h>],
-    ) -> Option<BuildDifference<'h>> {
+        planned: &[PlannedHost<'_>],
+    ) -> Option<Finding> {
         let file = self.directory.join(self.site.settings.hosts.form.file_name());
         let text = self.tree.get(file.as_str())?;
-        let only = |why: &str| Some(BuildDifference::new(why, None));
+        let only = |why: &str| Some(self.finding(why, None, NAME_HELP));
         let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
             return only("its kustomization.yaml has other fields");
         };
@@ -130,13 +118,13 @@ impl RenderedPatches<'_> {
         bases.into_iter().find_map(check)
     }
 
-    /// Evaluates a build with the patches, and returns the first difference from the plan.
-    fn difference_of_build<'h>(
+    /// Evaluates a build with the patches, and reports the first difference from the plan.
+    fn difference_of_build(
         &self,
         mut build: OverlayBuild<'_>,
         kustomization: &OverlayKustomization,
-        planned: &[PlannedHost<'h>],
-    ) -> Option<BuildDifference<'h>> {
+        planned: &[PlannedHost<'_>],
+    ) -> Option<Finding> {
         let mut by_position = HashMap::with_capacity(planned.len());
         for planned in planned {
             let key = &planned.host.key;
@@ -146,7 +134,7 @@ impl RenderedPatches<'_> {
                     let why = format!(
                         "the patch of `{key}` matches {count} hosts by their names or former names"
                     );
-                    return Some(BuildDifference::new(why, Some(planned.host)));
+                    return Some(self.finding(&why, Some(planned.host), NAME_HELP));
                 }
             };
             build.add_known_labels(position, planned.removed_labels());
@@ -154,7 +142,7 @@ impl RenderedPatches<'_> {
         }
         let file = |name: &str| self.patch_file(name, planned);
         if let Err(problem) = build.apply(&kustomization.patches, file, self.overlay) {
-            return Some(BuildDifference::new(problem.to_string(), None));
+            return Some(self.finding(&problem.to_string(), None, NAME_HELP));
         }
         for (position, object) in build.objects().enumerate() {
             let planned = by_position.get(&position);
@@ -175,10 +163,8 @@ impl RenderedPatches<'_> {
                 (!is_right).then(|| format!("a patch changes more of `{}` than planned", named()))
             });
             if let Some(why) = difference {
-                return Some(BuildDifference {
-                    is_changed: true,
-                    ..BuildDifference::new(why, planned.map(|planned| planned.host))
-                });
+                let host = planned.map(|planned| planned.host);
+                return Some(self.finding(&why, host, VALUE_HELP));
             }
         }
         None
