@@ -1,7 +1,6 @@
 //! Manifests for the tenant to include: a cluster's endpoints, and the labels of its hosts.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use minijinja::Value;
 use minijinja::value::Serde;
@@ -13,11 +12,12 @@ use super::planned_hosts::{PinnedPool, placed_hosts};
 use super::pools::{self, exactly};
 use super::renderer::Renderer;
 use crate::base::api::assignment;
-use crate::base::api::names::{ClusterKey, NodePort, Role};
+use crate::base::api::names::{ClusterKey, Role};
 use crate::base::layout;
 use crate::plan::topology;
 use crate::site::inventory::natural;
 use crate::site::request::ClusterService;
+use crate::site::request::service::EndpointAddress;
 
 /// Values of the templates in `tenant/`.
 #[derive(Serialize, JsonSchema)]
@@ -60,15 +60,6 @@ struct RoleLabels {
     role: Role,
     /// Labels that only hosts of this role have.
     labels: BTreeMap<String, String>,
-}
-
-/// Address of a tenant's API.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct EndpointAddress {
-    /// IPv6 without brackets.
-    host: IpAddr,
-    /// NodePort.
-    port: NodePort,
 }
 
 /// Renders the manifests.
@@ -116,7 +107,7 @@ fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'
     TenantValues {
         cluster: &cluster.key,
         endpoints,
-        control_plane_endpoint: cluster.services.iter().find_map(control_plane_endpoint),
+        control_plane_endpoint: cluster.services.iter().find_map(ClusterService::api_address),
         host_labels,
         role_label: assignment::NODE_TYPE,
         roles,
@@ -167,8 +158,3 @@ fn failure_domains<'a>(renderer: &Renderer<'a>) -> Vec<&'a str> {
 
 /// Maximum number of failure domains of a Metal3Cluster.
 const MOST_DOMAINS: usize = 100;
-
-/// Returns the address of the tenant's API, if the SIPCluster has it.
-pub(super) fn control_plane_endpoint(service: &ClusterService) -> Option<EndpointAddress> {
-    service.api_address().map(|(host, port)| EndpointAddress { host, port })
-}

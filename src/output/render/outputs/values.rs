@@ -17,11 +17,11 @@ use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, ObjectName, Part, Role};
 use crate::output::render::directory::SharedTemplates;
 use crate::output::render::planned_hosts::placed_hosts;
-use crate::output::render::tenant::{EndpointAddress, control_plane_endpoint};
 use crate::plan::{Placement, Plan, topology};
 use crate::site::Site;
 use crate::site::inventory::{Evidence, Host};
-use crate::site::request::{Cluster, ClusterKind};
+use crate::site::request::service::EndpointAddress;
+use crate::site::request::{Cluster, ClusterKind, ClusterService};
 
 /// Version of the values. Fields are only added to a version.
 const VERSION: u32 = 1;
@@ -230,7 +230,7 @@ impl<'a> OutputCluster<'a> {
             annotations: &cluster.metadata.annotations,
             node_sets: node_sets.collect(),
             endpoints: cluster.services.iter().flat_map(|service| service.endpoints()).collect(),
-            api: cluster.services.iter().find_map(control_plane_endpoint),
+            api: cluster.services.iter().find_map(ClusterService::api_address),
             hosts: hosts.collect(),
         }
     }

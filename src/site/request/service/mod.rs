@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use auth::DexSettings;
@@ -25,6 +27,15 @@ use crate::base::layout;
 /// Returns the route to a service in its SIPCluster. `index` counts services of its kind.
 pub(super) fn service_route(kind: &ServiceKind, index: usize) -> Vec<RouteStep> {
     vec!["spec".into(), "services".into(), kind.field.as_str().into(), index.into()]
+}
+
+/// Address of a tenant's API.
+#[derive(Serialize, JsonSchema)]
+pub struct EndpointAddress {
+    /// IPv6 without brackets.
+    pub host: IpAddr,
+    /// NodePort.
+    pub port: NodePort,
 }
 
 /// A service of a cluster.
@@ -148,11 +159,12 @@ impl ClusterService {
         address.chain([(format!("{key}-port"), port.to_string())]).collect()
     }
 
-    /// Returns the address and port of the tenant's API, if it leads there and the SIPCluster has it.
-    pub fn api_address(&self) -> Option<(IpAddr, NodePort)> {
+    /// Returns the address of the tenant's API, if it leads there and the SIPCluster has it.
+    pub fn api_address(&self) -> Option<EndpointAddress> {
         let endpoint = self.kind.endpoint.as_ref()?;
         let is_api = endpoint.kind == EndpointKind::ControlPlane;
-        is_api.then_some((self.cluster_ip?, *self.node_ports.first()?))
+        let (host, port) = (self.cluster_ip?, *self.node_ports.first()?);
+        is_api.then_some(EndpointAddress { host, port })
     }
 
     /// Returns the route to the service in its SIPCluster.
