@@ -29,10 +29,9 @@ pub(super) struct Renderer<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    /// Returns the hosts of the cluster with the roles that `serves` accepts.
-    pub(super) fn hosts(&self, serves: impl Fn(Role) -> bool) -> Vec<(&'a Host, Role)> {
-        let hosts = placed_hosts(self.site, self.placement).map(|(part, host)| (host, part.role));
-        hosts.filter(|(_, role)| serves(*role)).collect()
+    /// Returns the hosts of the cluster.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = &'a Host> + use<'a> {
+        placed_hosts(self.site, self.placement).map(|(_, host)| host)
     }
 
     /// Renders a directory of templates.
@@ -86,10 +85,11 @@ impl<'a> Renderer<'a> {
         let mut addressed = Vec::new();
         let mut complete = true;
         let name = service.object_name(&self.cluster.key);
-        for (host, role) in self.hosts(|role| service.uses(role)) {
+        let hosts = placed_hosts(self.site, self.placement);
+        for (part, host) in hosts.filter(|(part, _)| service.uses(part.role)) {
             let reason = match host.address(interface) {
                 Ok(address) => {
-                    addressed.push((host, role, address));
+                    addressed.push((host, part.role, address));
                     continue;
                 }
                 Err(reason) => reason,

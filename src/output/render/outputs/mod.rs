@@ -48,7 +48,7 @@ pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
         TemplateUse::Own(Some(shared)) => with_value(&values, "shared", Value::from(Serde(shared))),
         _ => values.clone(),
     };
-    let hosts: Vec<&Host> = renderer.hosts(|_| true).into_iter().map(|(host, _)| host).collect();
+    let hosts: Vec<&Host> = renderer.hosts().collect();
     for (index, output) in declared {
         if output.adds_metadata() {
             host_metadata::add(renderer, (index, output), &hosts, &values(TemplateUse::Shared));

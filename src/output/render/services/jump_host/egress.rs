@@ -35,7 +35,7 @@ pub(super) fn egress(renderer: &Renderer<'_>, hosts: &[ReachableHost<'_>]) -> Op
     let services = renderer.cluster.services.iter().filter_map(|service| service.cluster_ip);
     let addresses = hosts.iter().map(|host| host.address).chain(services).map(IpNetwork::from);
     let mut bmcs: BTreeMap<u16, BTreeSet<String>> = BTreeMap::new();
-    for (host, _) in renderer.hosts(|_| true) {
+    for host in renderer.hosts() {
         let address = host.bmc().and_then(|bmc| BmcAddress::parse(&bmc.address).ok());
         // Jump hosts use only Redfish. The addresses of names are unknown.
         if let Some(bmc) = address.filter(BmcAddress::is_redfish)

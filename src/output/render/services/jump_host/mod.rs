@@ -132,8 +132,7 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &ClusterService) -> Vec<Secr
     }
     let stores = Some(&settings.external_secrets.stores)
         .filter(|_| settings.credentials == Credentials::ExternalSecrets);
-    let hosts = renderer.hosts(|_| true).into_iter().map(|(host, _)| host);
-    let elsewhere = hosts.filter(|host| host.key.namespace != cluster.key.namespace);
+    let elsewhere = renderer.hosts().filter(|host| host.key.namespace != cluster.key.namespace);
     let mut copies: BTreeMap<String, SecretCopy<'a>> = BTreeMap::new();
     let mut without_store: Vec<&Host> = Vec::new();
     for (host, secret) in elsewhere.filter_map(|host| Some((host, bmc_secret(host)?))) {
