@@ -276,17 +276,14 @@ fn same_option(a: &str, b: &str) -> bool {
 }
 
 fn observed_annotations(site: &Site) -> Annotations<'static> {
-    let mut annotations = BTreeMap::new();
+    let mut annotations = guards(site, Some(&MERGE.join(",")));
     if guards_for(site, GitopsAgent::Argocd) {
-        let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
-        annotations.insert(host::SYNC_OPTIONS, options.join(","));
         // kubectl's code assumes that the owner of this annotation used `kubectl apply`. It
         // transfers all fields of that owner to the agent, which then removes those missing in the
         // partial object, above all the spec. So the agent must own the annotation.
         annotations.insert(host::LAST_APPLIED, String::new());
     }
     if guards_for(site, GitopsAgent::Flux) {
-        annotations.insert(host::PRUNE, "disabled".to_owned());
         annotations.insert(host::SSA, "Merge".to_owned());
     }
     annotations
