@@ -106,34 +106,36 @@ impl HostUsage {
     pub fn user(&self) -> String {
         match self {
             HostUsage::Consumer(consumer) => consumer.to_string(),
-            HostUsage::ExternallyProvisioned => {
-                "another owner (spec.externallyProvisioned)".to_owned()
-            }
-            HostUsage::Image => "its operating system (spec.image)".to_owned(),
-            HostUsage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
             HostUsage::NodeReuse(_) => format!("a future Machine ({NODE_REUSE})"),
+            _ => format!("another owner (spec.{})", self.field()),
         }
     }
 
     /// Returns the rule as counted in summaries: "5 in use (consumerRef)".
-    pub(crate) fn rule(&self) -> &'static str {
+    pub(crate) fn rule(&self) -> String {
         match self {
-            HostUsage::Consumer(_) => "in use (consumerRef)",
-            HostUsage::ExternallyProvisioned => "in use (externallyProvisioned)",
-            HostUsage::Image => "in use (image)",
-            HostUsage::CustomDeploy => "in use (customDeploy)",
-            HostUsage::NodeReuse(_) => "kept for a Machine (label node-reuse)",
+            HostUsage::NodeReuse(_) => "kept for a Machine (label node-reuse)".to_owned(),
+            _ => format!("in use ({})", self.field()),
         }
     }
 
     /// Returns the route of the field or label.
     pub(crate) fn route(&self) -> Vec<RouteStep> {
         match self {
-            HostUsage::Consumer(_) => vec!["spec".into(), "consumerRef".into()],
-            HostUsage::ExternallyProvisioned => vec!["spec".into(), "externallyProvisioned".into()],
-            HostUsage::Image => vec!["spec".into(), "image".into()],
-            HostUsage::CustomDeploy => vec!["spec".into(), "customDeploy".into()],
-            HostUsage::NodeReuse(_) => vec!["metadata".into(), "labels".into(), NODE_REUSE.into()],
+            HostUsage::NodeReuse(_) => {
+                vec!["metadata".into(), "labels".into(), self.field().into()]
+            }
+            _ => vec!["spec".into(), self.field().into()],
+        }
+    }
+
+    fn field(&self) -> &'static str {
+        match self {
+            HostUsage::Consumer(_) => "consumerRef",
+            HostUsage::ExternallyProvisioned => "externallyProvisioned",
+            HostUsage::Image => "image",
+            HostUsage::CustomDeploy => "customDeploy",
+            HostUsage::NodeReuse(_) => NODE_REUSE,
         }
     }
 }
