@@ -36,45 +36,37 @@ pub(super) fn complete(
     settings: &Settings,
     renamed: impl FnOnce(&[(HostKey, Origin)]) -> Option<RenamingKustomization>,
 ) -> Vec<Finding> {
-    let documents = mem::take(&mut hosts.inputs);
-    let others = mem::take(&mut hosts.others);
     // All manifests are inputs, so the inputs are complete.
+    let others = mem::take(&mut hosts.others);
     if inputs.are_all() {
-        hosts.inputs = documents;
         return Vec::new();
     }
     let manifests = others.into_iter().filter(|document| !document.roots.is_empty());
     let manifests = grouped(manifests.map(|document| (document.key.clone(), document)));
-    let mut complete: Vec<HostDocument> = Vec::new();
-    let mut is_described: HashSet<HostKey> = HashSet::new();
-    let mut unknown: Vec<(HostKey, Place)> = Vec::new();
-    let mut live: Vec<(HostKey, Place)> = Vec::new();
-    for mut document in documents {
+    let is_observed = settings.inventory.mode == InventoryMode::Observed;
+    let (mut seen, mut is_described) = (HashSet::new(), HashSet::new());
+    let (mut unknown, mut live) = (Vec::new(), Vec::new());
+    for document in &mut hosts.inputs {
         let manifest = manifests.get(&document.key).and_then(|manifests| manifests.first());
+        let is_built = document.origin.is_rendered() && !is_snapshot(document, manifest);
         match manifest {
-            Some(manifest)
-                if document.origin.is_rendered() && !is_snapshot(&document, Some(manifest)) =>
-            {
+            Some(manifest) if is_built => {
                 document.roots.clone_from(&manifest.roots);
                 document.file.clone_from(&manifest.file);
                 document.own_namespace.clone_from(&manifest.own_namespace);
                 document.namespace_by_settings = manifest.namespace_by_settings;
-                take_labels_of(&mut document, manifest, settings);
+                take_labels_of(document, manifest, settings);
             }
-            None if document.origin.made_for().is_some()
-                || document.origin.is_rendered() && !is_snapshot(&document, None) =>
-            {
+            None if is_built || document.origin.made_for().is_some() => {
                 // A document without a spec is a partial object with labels and declares nothing.
                 if document.host.spec.is_some() {
                     document.roots = inputs.roots(&document.origin);
                 }
-                if document.roots.is_empty() && settings.inventory.mode != InventoryMode::Observed {
+                if document.roots.is_empty() && !is_observed {
                     unknown.push((document.key.clone(), document.origin.start()));
                 }
             }
-            None if document.origin.is_rendered()
-                && settings.inventory.mode != InventoryMode::Observed =>
-            {
+            None if document.origin.is_rendered() && !is_observed => {
                 live.push((document.key.clone(), document.origin.start()));
             }
             _ => {}
@@ -82,19 +74,18 @@ pub(super) fn complete(
         if !document.roots.is_empty() {
             is_described.insert(document.key.clone());
         }
-        complete.push(document);
+        seen.insert(document.key.clone());
     }
     // The remaining inputs are snapshots. Those of declared hosts still need their manifests.
-    let seen: HashSet<HostKey> = complete.iter().map(|document| document.key.clone()).collect();
-    let (mut left, left_out): (Vec<_>, Vec<_>) =
-        manifests.into_iter().partition(|(key, _)| seen.contains(key));
-    left.retain(|(key, _)| !is_described.contains(key));
-    complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
+    for (key, manifests) in manifests {
+        if !seen.contains(&key) {
+            hosts.others.extend(manifests.into_iter().next());
+        } else if !is_described.contains(&key) {
+            hosts.inputs.extend(manifests);
+        }
+    }
     live.retain(|(key, _)| !is_described.contains(key));
     let renamed = if live.is_empty() { None } else { renamed(&hosts.in_files) };
-    hosts.inputs = complete;
-    hosts.others =
-        left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
     let why = "and no kustomization of the repo renders such a manifest, nor is it a live object";
     let renamed = renamed.and_then(|RenamingKustomization { field, place }| {
         let why = format!("as a live object, but {} may rename a manifest to it", place.file());
