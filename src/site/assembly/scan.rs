@@ -1,13 +1,14 @@
 //! The files of a repo that are read, and their objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::interpret::interpret;
 use super::listing::{listed_elsewhere, not_too_large};
 use super::operators_templates;
-use super::read_object::{ReadContent, ReadObject, UnreadableKind};
+use super::read_object::{ReadContent, ReadObject};
 use crate::base::api::cluster_api::{GROUP, OPENSHIFT_GROUP};
 use crate::base::api::firmware;
 use crate::base::api::hardware;
@@ -95,7 +96,6 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
         interpret(document).filter(|object| !is_for_agents || object.is_for_agents())
     };
     let mut objects = repo.scan(&files, look, interpret_file)?;
-    only_first_kustomizations(&mut objects);
     let (kustomizations, refused) = take_kustomizations(&mut objects);
     let (builds, build_findings) = Builds::new(kustomizations);
     let reason = |path: &Utf8Path| {
@@ -133,37 +133,30 @@ pub(super) fn needed(
     repo.closed(directory, format!("{reason}; {out}"))
 }
 
-/// Removes all but the first document of each kustomization file, because kustomize reads no
-/// others.
-fn only_first_kustomizations(objects: &mut Vec<ReadObject>) {
-    let mut known = BTreeSet::new();
-    objects.retain(|object| match &object.content {
-        ReadContent::Kustomization(_) | ReadContent::Unreadable(UnreadableKind::Other)
-            if is_kustomization(&object.origin.file) =>
-        {
-            known.insert(object.origin.file.clone())
-        }
-        _ => true,
-    });
-}
-
 type Kustomizations = Vec<(Origin, Kustomization)>;
 
 /// Separates kustomizations from the other objects, with the directories whose kustomization is
-/// refused.
+/// refused. kustomize reads only the first document of a file.
 fn take_kustomizations(
     objects: &mut Vec<ReadObject>,
 ) -> (Kustomizations, BTreeMap<Utf8PathBuf, KustomizationRefusal>) {
     let (mut kustomizations, mut refused) = (Vec::new(), BTreeMap::new());
-    let is_kustomization =
-        |object: &mut ReadObject| matches!(object.content, ReadContent::Kustomization(_));
-    for ReadObject { origin, content, .. } in objects.extract_if(.., is_kustomization) {
-        let ReadContent::Kustomization(content) = content else {
+    let mut known = BTreeSet::new();
+    for object in mem::take(objects) {
+        let is_by_kustomize = is_kustomization(&object.origin.file)
+            && !matches!(object.content, ReadContent::GeneratedHosts);
+        if is_by_kustomize && !known.insert(object.origin.file.clone()) {
             continue;
-        };
-        let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
-        refused.extend(content.refusal.map(|refusal| (directory.to_owned(), refusal)));
-        kustomizations.push((origin, content.kustomization));
+        }
+        let ReadObject { origin, content, findings } = object;
+        match content {
+            ReadContent::Kustomization(content) => {
+                let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+                refused.extend(content.refusal.map(|refusal| (directory.to_owned(), refusal)));
+                kustomizations.push((origin, content.kustomization));
+            }
+            content => objects.push(ReadObject { origin, content, findings }),
+        }
     }
     (kustomizations, refused)
 }
