@@ -12,26 +12,15 @@ use crate::base::text::{counted, in_shell};
 use crate::input::load::foreign_format::foreign_format;
 use crate::input::load::{EntryKind, Files};
 
-/// Reports files of hosts without an object. A machine crash may leave such files, or a clone without
+/// Reports a file of hosts without an object. A machine crash may leave such files, or a clone without
 /// Git LFS. Treating them as no assignments would release hosts.
-pub(super) fn unread(files: &[File], output: &Utf8Path) -> Vec<Finding> {
-    let unread = files.iter().filter_map(|file| {
-        let (reason, remedy) = file.unread?;
-        let file = output.join(&file.path);
-        let finding = unreadable(reason, &file, Place::File(Arc::from(file.as_path())));
-        Some(match remedy {
-            Some(remedy) => finding.help(remedy),
-            None => finding,
-        })
-    });
-    unread.collect()
-}
-
-/// Returns why a file of hosts has no object, and how to restore it if another program changed it.
-pub(super) fn unread_reason(content: &[u8]) -> Option<(&'static str, Option<&'static str>)> {
-    let has_none = content.is_empty() || layout::is_ours(content) && !has_object(content);
-    let foreign = foreign_format(content).map(|(why, remedy)| (why, Some(remedy)));
-    foreign.or_else(|| has_none.then_some(("it is empty", None)))
+pub(super) fn unread(file: &Utf8Path, content: &[u8]) -> Option<Finding> {
+    let is_empty = content.is_empty() || layout::is_ours(content) && !has_object(content);
+    let damage = |reason: &str| unreadable(reason, file, Place::File(Arc::from(file)));
+    match foreign_format(content) {
+        Some((reason, remedy)) => Some(damage(reason).help(remedy)),
+        None => is_empty.then(|| damage("it is empty")),
+    }
 }
 
 /// Reports lost files of hosts: kustomizations and the last commit have them, and so have the inputs

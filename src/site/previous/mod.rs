@@ -17,7 +17,7 @@ use crate::base::layout;
 use crate::base::tree::Tree;
 use crate::input::load::{EntryKind, Files, ReadError, ScanResult, mentions, objects};
 use crate::input::settings::Settings;
-use damaged_files::{listed_hosts, misplaced, missing, unread, unread_reason, written_by_newer};
+use damaged_files::{listed_hosts, misplaced, missing, unread, written_by_newer};
 pub use generated_host::PendingRelease;
 use generated_host::{GeneratedHost, GeneratedHostState};
 
@@ -76,8 +76,8 @@ struct File {
     path: Utf8PathBuf,
     cluster: Option<ClusterKey>,
     fingerprint: u64,
-    /// The reason why it has no object although it should have hosts, with the remedy if known.
-    unread: Option<(&'static str, Option<&'static str>)>,
+    /// The finding if it has no object although it should have hosts.
+    unread: Option<Finding>,
     /// Files with hosts that it lists, with their lines.
     listed_hosts: Vec<(usize, Utf8PathBuf)>,
     /// Set if it has a form that only a newer sipgen knows.
@@ -136,32 +136,26 @@ impl PreviousOutput {
                 path: below.to_owned(),
                 cluster: layout::cluster_of(below),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
-                unread: if has_hosts { unread_reason(content) } else { None },
-                listed_hosts: if lists_hosts { listed_hosts(below, &text()) } else { Vec::new() },
+                unread: has_hosts.then(|| unread(file, content)).flatten(),
+                listed_hosts: lists_hosts.then(|| listed_hosts(below, &text())).unwrap_or_default(),
                 is_newer: layout::is_newer(content),
                 is_misplaced: is_ours
                     && !is_of_hosts
                     && below.as_str().contains(&format!("/{}/", layout::HOSTS))
                     && mentions(&["\nkind: BareMetalHost\n"])(content),
-                node_ports: if is_named(layout::SERVICE) {
-                    node_ports(content)
-                } else {
-                    Vec::new()
-                },
-                pinned_pools: if kustomization_in(layout::TENANTS) {
-                    pinned_pools(&text())
-                } else {
-                    BTreeMap::new()
-                },
+                node_ports: is_named(layout::SERVICE)
+                    .then(|| node_ports(content))
+                    .unwrap_or_default(),
+                pinned_pools: kustomization_in(layout::TENANTS)
+                    .then(|| pinned_pools(&text()))
+                    .unwrap_or_default(),
                 made_from: layout::made_from(content),
                 installed: is_named(layout::INSTALLER_JOB)
                     .then(|| InstallationRecord::find(content))
                     .flatten(),
-                shared: if kustomization_in(layout::CLUSTERS) {
-                    layout::shared_directories(below, &text())
-                } else {
-                    BTreeSet::new()
-                },
+                shared: kustomization_in(layout::CLUSTERS)
+                    .then(|| layout::shared_directories(below, &text()))
+                    .unwrap_or_default(),
             };
             ScanResult { says: Some(RecordedEntry::File(file)), read: has_hosts && is_ours }
         };
@@ -176,7 +170,7 @@ impl PreviousOutput {
             entries: entries.into_iter().filter_map(below).collect(),
             ..PreviousOutput::default()
         };
-        let (mut files, mut findings) = (Vec::new(), Vec::new());
+        let (mut files, mut findings) = (Vec::<File>::new(), Vec::new());
         for fact in facts {
             match fact {
                 RecordedEntry::File(file) => files.push(file),
@@ -187,7 +181,7 @@ impl PreviousOutput {
         // The remedy is for the file, however many of its documents are broken.
         let file = |finding: &Finding| finding.places.first().map(|(at, _)| at.file().clone());
         findings.dedup_by_key(|finding| file(finding));
-        findings.extend(unread(&files, output));
+        findings.extend(files.iter_mut().filter_map(|file| file.unread.take()));
         findings.extend(missing(repo, &files, &state.entries, output));
         findings.extend(written_by_newer(&files, output));
         findings.extend(misplaced(&files, output));
