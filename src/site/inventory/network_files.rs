@@ -1,9 +1,7 @@
 //! Network data in Secrets that generators of kustomizations make.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
-
-use camino::{Utf8Path, Utf8PathBuf};
 
 use super::host_document::HostDocument;
 use super::networks::{
@@ -33,7 +31,6 @@ pub(crate) fn generated(
         wanted.insert(key.name.to_string());
     }
     let mut held = Vec::new();
-    let mut read: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
     for generated in builds.generated().filter(ReachedGenerator::is_secret) {
         let Some(name) = generated.generator.name.as_deref().filter(|name| wanted.contains(*name))
         else {
@@ -46,17 +43,15 @@ pub(crate) fn generated(
             continue;
         };
         let field = generated.entry(list, index);
-        let mut text = |file: &Utf8Path| {
-            let read =
-                read.entry(file.to_owned()).or_insert_with(|| repo.plain_text(file).ok().flatten());
-            read.clone().ok_or_else(|| NetworkDataError::NoFile(file.to_owned()))
-        };
         let data = match value {
             GeneratorValue::Literal(value) => read_value(value, false),
-            GeneratorValue::File(file) => generated
-                .path(file)
-                .ok_or_else(|| NetworkDataError::NoFile(file.into()))
-                .and_then(|file| read_text(&text(&file)?)),
+            GeneratorValue::File(entry) => {
+                let file = generated.path(entry).unwrap_or_else(|| entry.into());
+                match repo.plain_text(&file) {
+                    Ok(Some(text)) => read_text(&text),
+                    _ => Err(NetworkDataError::NoFile(file)),
+                }
+            }
         };
         let data = data.map(Arc::new);
         for reach in generated.reaches {
