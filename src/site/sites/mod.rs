@@ -14,12 +14,11 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
-use crate::base::api::gitops::GitopsAgent;
+use crate::base::api::gitops::{ApplicationDestination, GitopsAgent};
 use crate::base::finding::{Code, Finding, RouteStep};
 use crate::base::grouping::occurrences;
 use crate::base::layout;
 use crate::input::load::{EntryKind, Files, ReadError, SitePart};
-use crate::input::settings::gitops::Destination;
 use crate::input::settings::{self, Settings, inside};
 use reach::ReferenceGraph;
 pub(crate) use shared_machines::shared as shared_machines;
@@ -287,6 +286,10 @@ fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)>
 /// other's output.
 fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let in_cluster = ApplicationDestination {
+        name: Some("in-cluster".to_owned()),
+        ..ApplicationDestination::default()
+    };
     let with_argocd =
         || sites.iter().filter(|(_, settings)| settings.gitops == Some(GitopsAgent::Argocd));
     for (index, (site, settings)) in with_argocd().enumerate() {
@@ -296,7 +299,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
             // Each base cluster may run its own Argo CD, which applies to the cluster that it runs
             // in.
             let is_same_argocd =
-                !(own.destination.is_in_cluster() && other.destination.is_in_cluster());
+                !(own.destination.is(&in_cluster) && other.destination.is(&in_cluster));
             own.name.as_str() == other.name.as_str()
                 && own.namespace == other.namespace
                 && is_same_argocd
@@ -351,14 +354,4 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
         }
     }
     findings
-}
-
-impl Destination {
-    /// Returns whether it is the cluster that Argo CD runs in.
-    fn is_in_cluster(&self) -> bool {
-        self.is(&crate::base::api::gitops::ApplicationDestination {
-            name: Some("in-cluster".to_owned()),
-            ..Default::default()
-        })
-    }
 }
