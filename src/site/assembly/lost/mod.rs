@@ -191,28 +191,34 @@ impl AbsenceEvidence<'_> {
         }))
     }
 
-    /// Returns why an entry of a kustomization is not read.
+    /// Returns why an entry of a kustomization is not read. kustomize follows links.
     fn why_part_is_unread(&self, part: &BuildEntry) -> Option<&'static str> {
         let path = part.path.as_ref()?;
         if path.starts_with(&self.settings.output) || self.repo.is_out_of_reach(path) {
             return None;
         }
+        let is_read = |target: &Utf8Path| {
+            self.repo.kind(target) == Some(EntryKind::File) || self.builds.has_kustomization(target)
+        };
+        match self.repo.resolve(path) {
+            Some(target) if self.repo.has_link(path) && is_read(&target) => None,
+            None if self.repo.kind(path).is_none() && is_remote(&part.name) => Some(NOT_HERE),
+            _ => self.why_unread(path),
+        }
+    }
+
+    /// Returns why a path is no file that was read.
+    fn why_unread(&self, path: &Utf8PathBuf) -> Option<&'static str> {
+        if self.repo.has_link(path) {
+            return Some("it is a symbolic link, or lies behind one");
+        }
         match self.repo.kind(path) {
-            None if is_remote(&part.name) => Some(NOT_HERE),
-            None if self.repo.resolve(path).is_none() => Some("it does not exist in this repo"),
-            Some(EntryKind::Directory) if !self.repo.has_link(path) => {
-                Some("it has no kustomization")
+            Some(EntryKind::File) => {
+                self.files.binary_search(path).is_err().then_some(GIT_IGNORES_IT)
             }
-            Some(EntryKind::Other) => Some("it is a pipe, a device or a socket"),
-            Some(EntryKind::File) if !self.repo.has_link(path) => {
-                let is_read = self.files.binary_search(path).is_ok();
-                (!is_read).then_some(GIT_IGNORES_IT)
-            }
-            _ => match self.repo.resolve(path) {
-                Some(target) if self.repo.kind(&target) == Some(EntryKind::File) => None,
-                Some(target) if self.builds.has_kustomization(&target) => None,
-                _ => Some("it is behind a symbolic link"),
-            },
+            Some(EntryKind::Directory) => Some("it is a directory without a kustomization"),
+            Some(EntryKind::Link | EntryKind::Other) => Some("it is a pipe, a device or a socket"),
+            None => Some("it does not exist in this repo"),
         }
     }
 
@@ -283,19 +289,12 @@ impl AbsenceEvidence<'_> {
 
     /// Returns a file that a cluster was generated from, unless it was read completely.
     fn unread_source(&self, file: &Utf8PathBuf) -> Result<Option<UnreadPlace>, ReadError> {
-        let why = match self.repo.kind(file) {
-            Some(EntryKind::File) if !self.repo.has_link(file) => {
-                if self.has_error(file) {
-                    return Ok(None);
-                }
-                if self.files.binary_search(file).is_ok() {
-                    return self.unread_text(std::slice::from_ref(file));
-                }
-                GIT_IGNORES_IT
-            }
-            Some(EntryKind::Directory) => "it is a directory now",
-            Some(EntryKind::Other) => "it is a pipe, a device or a socket",
-            _ => "it is a symbolic link, or lies behind one",
+        let is_file = self.repo.kind(file) == Some(EntryKind::File) && !self.repo.has_link(file);
+        if is_file && self.has_error(file) {
+            return Ok(None);
+        }
+        let Some(why) = self.why_unread(file) else {
+            return self.unread_text(std::slice::from_ref(file));
         };
         Ok(Some(UnreadPlace::restorable(Place::File(Arc::from(file.as_path())), why, file)))
     }
