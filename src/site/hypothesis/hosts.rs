@@ -341,15 +341,14 @@ fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSu
             return Ok(key);
         }
         let name = format!("/{key}");
-        let found: Vec<&str> =
-            known.iter().copied().filter(|label| label.ends_with(&name)).collect();
+        let (found, others): (Vec<&str>, Vec<&str>) =
+            known.iter().partition(|label| label.ends_with(&name));
         match found.as_slice() {
             [label] => Ok((*label).to_owned()),
-            [] => {
-                let known: Vec<&str> = known.iter().copied().collect();
-                Err(UnknownSubject::Label { key, known: known_names(&known, LABELS_SHOWN) })
+            labels => {
+                let labels = if labels.is_empty() { &others } else { labels };
+                Err(UnknownSubject::Label { key, known: known_names(labels, LABELS_SHOWN) })
             }
-            labels => Err(UnknownSubject::AmbiguousLabel { key, labels: labels.join(" or ") }),
         }
     };
     let expressions = selector.clone().into_iter().map(|expression| {

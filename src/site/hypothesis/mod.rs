@@ -46,21 +46,13 @@ pub enum UnknownSubject {
     /// No host has a name, which is followed by the name that was probably meant.
     #[error("the site has no host {0}")]
     Host(String),
-    /// No host has a label.
+    /// No host has a label, or several labels have the short name.
     #[error("no host has the label `{key}`; hosts have {known}")]
     Label {
         /// The key as given.
         key: String,
         /// Keys of hosts, in words.
         known: String,
-    },
-    /// Several labels have a short name.
-    #[error("`{key}` may be {labels}: write the whole key")]
-    AmbiguousLabel {
-        /// The key as given.
-        key: String,
-        /// The labels, in words.
-        labels: String,
     },
     /// No host has the labels of a selector.
     #[error("no host matches `{0}`")]

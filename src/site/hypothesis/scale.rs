@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::UnknownSubject;
 use crate::base::api::names::{ClusterKey, Part};
+use crate::base::text::known_names;
 use crate::site::Site;
 
 /// Another number of active hosts of a node set.
@@ -67,11 +68,7 @@ impl Scale {
             return Err(UnknownSubject::NodeSet {
                 cluster: self.cluster.clone(),
                 node_set: self.node_set.clone(),
-                known: if known.is_empty() {
-                    "none that can be scaled".to_owned()
-                } else {
-                    known.join(", ")
-                },
+                known: known_names(&known, known.len()),
             });
         };
         node_set.active = match self.target {
