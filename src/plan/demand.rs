@@ -51,7 +51,7 @@ impl<'a> NodeSetDemand<'a> {
     ) -> Self {
         let needs = Needs::new(cluster, part, node_set);
         let hosts = kept.iter().map(|assigned| &site.inventory.hosts[assigned.host]);
-        let domains = hosts.flat_map(|host| topology::domains(host, &needs.topology_keys));
+        let domains = hosts.flat_map(|host| topology::domains(host, &node_set.topology_keys));
         let mut counts = topology::occurrences(domains);
         counts.retain(|_, hosts| *hosts >= node_set.max_per_domain);
         let wanted = node_set.wanted();
@@ -77,7 +77,7 @@ impl<'a> NodeSetDemand<'a> {
         let Some(key) = site.spread_key(self.node_set) else {
             return self;
         };
-        if self.needs.topology_keys.iter().any(|other| *other != key) {
+        if self.node_set.topology_keys.iter().any(|other| other != key) {
             // They decide about its domains.
             return self;
         }
@@ -144,16 +144,17 @@ impl<'a> NodeSetDemand<'a> {
         let all = &site.inventory.hosts;
         let lacks = |host: &Host, key: &str| host.domain(key).is_none();
         // `lint::topology_keys` reports a key that no matching host has.
-        let is_borne =
-            |host: &Host, key: &str| !lacks(host, key) && self.needs.selector.matches(&host.labels);
-        let mut keys = self.needs.topology_keys.clone();
+        let is_borne = |host: &Host, key: &str| {
+            !lacks(host, key) && self.node_set.selector.matches(&host.labels)
+        };
+        let mut keys: Vec<&String> = self.node_set.topology_keys.iter().collect();
         keys.retain(|key| chosen.iter().any(|host| lacks(&all[*host], key)));
         keys.retain(|key| all.iter().any(|host| is_borne(host, key)));
         let unlabelled = chosen.iter().filter_map(|host| {
             let host = &all[*host];
             Some((host, *keys.iter().find(|key| lacks(host, key))?))
         });
-        let describe = |(host, key): (&Host, &str)| {
+        let describe = |(host, key): (&Host, &String)| {
             Finding::new(
                 Code::UnknownDomain,
                 format!(

@@ -124,15 +124,15 @@ impl<'h> HostKinds<'h> {
             by_namespace: HashMap::new(),
         };
         let namespaces: HashSet<&Namespace> =
-            needs.iter().filter_map(|needs| needs.namespace).collect();
+            needs.iter().filter_map(|needs| needs.node_set.namespace.as_ref()).collect();
         let all_named: HashSet<usize> = needs.iter().filter_map(|needs| needs.named()).collect();
         let requires = |system| needs.iter().any(|needs| needs.system() == system);
         let (requires_none, requires_installed) =
             (requires(RequiredSystem::NoSystem), requires(RequiredSystem::Installed));
         let by_hardware = needs.iter().filter(|needs| needs.is_by_hardware());
-        let asks_for_machines = by_hardware.clone().any(|needs| needs.machine.is_some());
+        let asks_for_machines = by_hardware.clone().any(|needs| needs.node_set.machine.is_some());
         let hardware: BTreeSet<&HardwareRequirements> =
-            by_hardware.map(|needs| needs.hardware).collect();
+            by_hardware.map(|needs| &needs.node_set.hardware).collect();
         let candidates: Cow<'_, [usize]> = match counted {
             CountedHosts::All => (0..hosts.len()).collect(),
             CountedHosts::Usable(candidates) => candidates.into(),
@@ -244,8 +244,9 @@ impl<'h> HostKinds<'h> {
         // Only the requirement with the fewest kinds narrows the search; `meets` checks all of
         // them.
         let in_namespace = |own| self.by_namespace.get(own).cloned().unwrap_or_default();
-        let mut candidates: Option<Vec<usize>> = needs.namespace.map(in_namespace);
-        for expression in needs.selector.clone() {
+        let mut candidates: Option<Vec<usize>> =
+            needs.node_set.namespace.as_ref().map(in_namespace);
+        for expression in needs.node_set.selector.clone() {
             let (key, values) = match expression {
                 Expression::Equal(key, value) => (key, BTreeSet::from([value])),
                 Expression::In(key, values) => (key, values),

@@ -162,9 +162,8 @@ fn described(
     part: &Part,
     node_set: Option<&NodeSet>,
 ) -> AssignedHost {
-    let keys: Vec<&str> =
-        node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
-    let domains = topology::domains(host, &keys).into_iter();
+    let keys = node_set.map_or(&[][..], |set| &set.topology_keys);
+    let domains = topology::domains(host, keys).into_iter();
     let is_machine = part.node.is_some();
     AssignedHost {
         host: host.key.clone(),

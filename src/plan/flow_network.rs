@@ -157,7 +157,7 @@ fn numbers_of<'h>(
     needs: &Needs<'h>,
     taken: &RetainedDomains<'_>,
 ) -> impl Iterator<Item = usize> {
-    let keys = needs.topology_keys.as_slice();
+    let keys = needs.node_set.topology_keys.as_slice();
     let values = topology::domains(host, if keys.len() > 1 { keys } else { &[] });
     values.into_iter().filter_map(|value| taken.get(&value).copied())
 }
@@ -165,7 +165,7 @@ fn numbers_of<'h>(
 /// Numbers the domains in which demands with several topology keys retain hosts.
 fn taken_values<'a>(demands: &[&NodeSetDemand<'a>]) -> RetainedDomains<'a> {
     let mut taken = HashMap::new();
-    let several = demands.iter().filter(|demand| demand.needs.topology_keys.len() > 1);
+    let several = demands.iter().filter(|demand| demand.node_set.topology_keys.len() > 1);
     for domain in several.flat_map(|demand| &demand.domains) {
         let next = taken.len();
         taken.entry(*domain).or_insert(next);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::demand::NodeSetDemand;
-use super::eligibility::{Availability, Needs, NeedsKey};
+use super::eligibility::{Availability, Needs, PoolKey};
 use super::equivalence::{CountedHosts, HostKinds};
 use super::matching::{EqualClasses, FlowDomain, HostPool};
 use super::preference::{HostSize, HostTraits, Preference, SharedNamespaces, SizeRank};
@@ -36,7 +36,7 @@ pub(super) struct HostClasses<'a> {
     /// The class of each available host.
     class_of: HashMap<usize, usize>,
     /// Pools by requirements and preferred namespace.
-    pool_of: HashMap<(NeedsKey<'a>, Option<&'a Namespace>), usize>,
+    pool_of: HashMap<(PoolKey<'a>, Option<&'a Namespace>), usize>,
     homes: SharedNamespaces<'a>,
     /// The different labels of quotas.
     quota_labels: Vec<&'a QuotaLabels>,
@@ -122,7 +122,7 @@ impl<'a> HostClasses<'a> {
         let mut index = HashMap::new();
         let pool_of = demands.iter().map(|demand| {
             let home = homes.home(demand);
-            *index.entry((demand.needs.key(), home)).or_insert_with(|| {
+            *index.entry((demand.needs.pool_key(), home)).or_insert_with(|| {
                 needs.push((&demand.needs, home));
                 needs.len() - 1
             })
@@ -151,7 +151,8 @@ impl<'a> HostClasses<'a> {
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
     ) -> Self {
         let mut known = HashSet::new();
-        let needs: Vec<Needs<'a>> = all_needs.filter(|needs| known.insert(needs.key())).collect();
+        let needs: Vec<Needs<'a>> =
+            all_needs.filter(|needs| known.insert(needs.pool_key())).collect();
         let needs: Vec<PoolNeeds<'_, 'a>> = needs.iter().map(|needs| (needs, None)).collect();
         let supply = HostSupply { hosts, availability, gone };
         let candidates = supply.candidates();
@@ -176,7 +177,10 @@ impl<'a> HostClasses<'a> {
     ) -> Self {
         let topology: BTreeSet<&str> = needs
             .iter()
-            .flat_map(|(needs, _)| needs.topology_keys.iter().copied().chain(needs.spread_keys()))
+            .flat_map(|(needs, _)| {
+                let own = needs.node_set.topology_keys.iter().map(String::as_str);
+                own.chain(needs.spread_keys())
+            })
             .chain(rack_label)
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
@@ -199,9 +203,9 @@ impl<'a> HostClasses<'a> {
         let contention = contention(&members, &classes);
         let place = |key: &str| topology.iter().position(|other| *other == key);
         let pools = needs.iter().zip(&members).map(|((needs, home), members)| {
-            let own = needs.topology_keys.iter();
+            let own = needs.node_set.topology_keys.iter();
             let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
-            let evenness = evenness_key(needs.spread, rack_label).and_then(place);
+            let evenness = evenness_key(&needs.node_set.spread, rack_label).and_then(place);
             // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
             let at = binding.or(own.first().copied()).or(evenness);
@@ -213,7 +217,7 @@ impl<'a> HostClasses<'a> {
             let places = pool.domains.iter().map(|domain| {
                 let hosts = domain.classes.iter().map(|class| classes[*class].hosts.len());
                 let hosts = hosts.sum::<usize>();
-                if domain.limited { hosts.min(needs.max_per_domain) } else { hosts }
+                if domain.limited { hosts.min(needs.node_set.max_per_domain) } else { hosts }
             });
             let places = places.sum();
             NodeSetPool {
@@ -238,7 +242,7 @@ impl<'a> HostClasses<'a> {
             hosts,
             pools,
             class_of: class_of.collect(),
-            pool_of: pool_of.map(|(at, (needs, home))| ((needs.key(), *home), at)).collect(),
+            pool_of: pool_of.map(|(at, (needs, home))| ((needs.pool_key(), *home), at)).collect(),
             topology,
             capacities: classes.iter().map(|class| class.hosts.len()).collect(),
             reserved: (0..classes.len()).filter(|class| classes[*class].only.is_some()).collect(),
@@ -251,12 +255,12 @@ impl<'a> HostClasses<'a> {
     /// Returns the pool of a demand; `None` if its requirements are unknown.
     pub(super) fn pool(&self, demand: &NodeSetDemand<'_>) -> Option<usize> {
         let home = self.homes.home(demand);
-        self.pool_of.get(&(demand.needs.key(), home)).copied()
+        self.pool_of.get(&(demand.needs.pool_key(), home)).copied()
     }
 
     /// Returns the pool for requirements, whatever hosts they prefer.
     pub(super) fn pool_of(&self, needs: &Needs<'_>) -> Option<usize> {
-        self.pool_of.get(&(needs.key(), None)).copied()
+        self.pool_of.get(&(needs.pool_key(), None)).copied()
     }
 
     /// Returns the class of a host; `None` if no node set may use it.
@@ -300,8 +304,8 @@ fn rank(
     home: Option<&Namespace>,
 ) -> ClassRank {
     let sample = class.hosts.first().filter(|_| needs.is_by_hardware());
-    let size = sample.map(|host| HostSize::new(&hosts[*host]).rank(needs.hardware));
-    let preference = match needs.machine {
+    let size = sample.map(|host| HostSize::new(&hosts[*host]).rank(&needs.node_set.hardware));
+    let preference = match needs.node_set.machine {
         Some(_) => Preference::default(),
         None => class.traits.preference(home),
     };

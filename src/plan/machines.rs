@@ -109,7 +109,7 @@ pub(super) fn why(host: &Host, how: AssignmentMethod, node_set: Option<&NodeSet>
     if machine.named.is_some() {
         return format!("{came}, by its MAC address");
     }
-    match (how, eligibility::insufficient(host, &node_set.hardware, Some(machine))) {
+    match (how, eligibility::insufficient(host, node_set)) {
         (_, Some(lacks)) => format!("{came}, although it {lacks}"),
         (AssignmentMethod::Added, None) => "picked, fits best".to_owned(),
         (AssignmentMethod::Stays | AssignmentMethod::Adopted, None) => came.to_owned(),

@@ -312,9 +312,9 @@ fn kinds(
     let mut choices = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
-        let required_hardware = demand.needs.hardware;
+        let required_hardware = &demand.node_set.hardware;
         let machine = MachineProperties::sufficient_for(required_hardware);
-        let mut labels = match machine.filter(|_| demand.needs.machine.is_none()) {
+        let mut labels = match machine.filter(|_| demand.node_set.machine.is_none()) {
             Some(_) => label_choices(&demand.needs, demand.settled_limit(), hosts),
             None => Vec::new(),
         };
@@ -322,7 +322,7 @@ fn kinds(
         if labels.is_empty() && is_lacking {
             return None;
         }
-        let namespace = demand.needs.namespace.cloned();
+        let namespace = demand.node_set.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| usual_namespace(hosts));
         for labels in labels {
             let keys = demand.needs.limiting_keys().into_iter();
@@ -384,7 +384,7 @@ fn label_choices(
     let mut choices = vec![BTreeMap::new()];
     for (key, named) in &required {
         let is_topology = limiting_keys.contains(key);
-        let is_single = shared_key(needs.spread) == Some(key);
+        let is_single = shared_key(&needs.node_set.spread) == Some(key);
         if is_topology && named.is_empty() && !is_single {
             // Each host gets a value in any case.
             continue;
@@ -419,7 +419,7 @@ fn label_choices(
         for key in &limiting_keys {
             labels.entry((*key).to_owned()).or_insert("?".to_owned());
         }
-        needs.selector.matches(&labels)
+        needs.node_set.selector.matches(&labels)
     });
     choices
 }

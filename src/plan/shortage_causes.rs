@@ -119,12 +119,12 @@ impl ShortageCauses {
         gone: &BTreeSet<usize>,
         limits: &DemandLimits,
     ) -> Self {
-        let keys = demand.needs.topology_keys.iter().enumerate();
+        let keys = demand.node_set.topology_keys.iter().enumerate();
         let keys = keys.filter(|_| limits.is_limited);
-        let topology = keys.map(|(at, key)| ((*key).to_owned(), matching.domains(at, gone)));
+        let topology = keys.map(|(at, key)| (key.clone(), matching.domains(at, gone)));
         let excepted: BTreeSet<usize> = demand.kept.union(gone).copied().collect();
         // A further host helps in the right domain only.
-        let refused = match shared_key(demand.needs.spread).is_some() {
+        let refused = match shared_key(&demand.node_set.spread).is_some() {
             true => RefusedCounts::default(),
             false => matching.refused(demand, hosts, &excepted, limits),
         };
@@ -183,7 +183,7 @@ impl<'h> MatchingHosts<'h> {
                     rules.push(rule);
                 }
             }
-            let keys = needs.topology_keys.iter();
+            let keys = needs.node_set.topology_keys.iter();
             let domains: Vec<Option<&str>> = keys.map(|key| host.domain(key)).collect();
             if rules.is_empty() {
                 usable_domains.extend(numbered(&domains));
@@ -217,7 +217,7 @@ impl<'h> MatchingHosts<'h> {
         domains: &[Option<&str>],
     ) -> bool {
         numbered(domains).any(|(at, domain)| {
-            let key = demand.needs.topology_keys[at];
+            let key = demand.node_set.topology_keys[at].as_str();
             demand.domains.contains(&(key, domain))
                 || match limits.closed_key.as_deref() == Some(key) {
                     true => limits.closed_domains.contains(domain),

@@ -7,8 +7,8 @@ use crate::site::inventory::Host;
 use crate::site::request::Cluster;
 
 /// Returns the known topology domains of a host, each with its key.
-pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str, &'h str)> {
-    keys.iter().filter_map(|key| Some((*key, host.domain(key)?))).collect()
+pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &'k [String]) -> Vec<(&'k str, &'h str)> {
+    keys.iter().filter_map(|key| Some((key.as_str(), host.domain(key)?))).collect()
 }
 
 /// Returns the topology domain of a control-plane host that becomes its failure domain in Cluster API.

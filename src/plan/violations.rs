@@ -165,7 +165,7 @@ fn condition_violation(host: &Host, needs: &Needs<'_>) -> Option<Violation> {
         Refusal::NotFree(state) => state == UNMANAGED && host.bmc().is_none(),
         // CAPM3 sets image and consumer at once. Hosts of SIPClusters may have other users.
         Refusal::InUse(HostUsage::Image | HostUsage::CustomDeploy) => {
-            host.live.is_object && needs.namespace.is_some()
+            host.live.is_object && needs.node_set.namespace.is_some()
         }
         _ => false,
     };

@@ -91,7 +91,7 @@ impl<'a> PlannedSite<'a> {
         let is_unmoved = |host: &usize| {
             let asker = demand.asker(&self.availability[*host], None);
             let is_refused = eligibility::refusal(*host, &self.hosts[*host], &asker).is_some();
-            let domains = topology::domains(&self.hosts[*host], &demand.needs.topology_keys);
+            let domains = topology::domains(&self.hosts[*host], &demand.node_set.topology_keys);
             is_refused
                 || !domains.into_iter().all(|domain| {
                     let hosts: &mut usize = taken.entry(domain).or_default();

@@ -199,7 +199,7 @@ impl<'a> PlannedSite<'a> {
         let demands = self.demands(hypothesis, scope);
         let gone = &hypothesis.gone;
         let mut unserved = self.unserved(&demands, gone);
-        let mut keys = demands.iter().map(|demand| &demand.needs.topology_keys);
+        let mut keys = demands.iter().map(|demand| &demand.node_set.topology_keys);
         // Whether topology keys cross each other depends on the hosts that are left.
         if !unserved.is_empty() && !gone.is_empty() && keys.any(|keys| keys.len() > 1) {
             unserved = self.unserved_anew(&demands, gone);
@@ -292,7 +292,7 @@ impl<'a> PlannedSite<'a> {
     /// Returns what a further cluster like this requests; equal requests are served equally well.
     pub(crate) fn request<'q>(&self, cluster: &'q Cluster) -> impl Clone + Eq + Hash + use<'q> {
         let node_sets = cluster.parts().map(|(cluster, part, node_set)| {
-            (part, node_set.wanted(), Needs::new(cluster, part, node_set).key())
+            (part, node_set.wanted(), Needs::new(cluster, part, node_set).pool_key())
         });
         let namespace = &cluster.key.namespace;
         let mut quotas = self.site.settings.quotas.iter();

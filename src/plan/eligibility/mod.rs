@@ -37,7 +37,7 @@ mod refusal;
 mod rules;
 
 pub(super) use availability::Availability;
-pub(super) use needs::NeedsKey;
+pub(super) use needs::PoolKey;
 pub(crate) use needs::{Needs, RequiredSystem};
 pub(super) use refusal::Refusal;
 pub(super) use rules::{

@@ -95,7 +95,7 @@ impl Refusal {
     /// except for a machine of a Provisioning.
     pub(in crate::plan) fn is_unasked(&self, needs: &Needs<'_>) -> bool {
         match self {
-            Refusal::Insufficient(_) => needs.machine.is_some(),
+            Refusal::Insufficient(_) => needs.node_set.machine.is_some(),
             other => matches!(other, Refusal::NotNamed(_) | Refusal::NotSelected(_)),
         }
     }

@@ -13,11 +13,11 @@ use crate::base::api::names::ClusterKey;
 use crate::base::layout::VARIABLE;
 use crate::plan::skew::{DomainLimit, DomainRule};
 use crate::plan::topology;
-use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::registration::has_invalid_boot_mac;
-use crate::site::inventory::requirements::{HardwareRequirements, UnmetRequirement};
+use crate::site::inventory::requirements::UnmetRequirement;
 use crate::site::inventory::usage::HostUsage;
 use crate::site::inventory::{Evidence, Host};
+use crate::site::request::NodeSet;
 
 /// Provisioning states of Metal3 in which a host is free; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
@@ -121,14 +121,14 @@ pub(crate) fn unusable(host: &Host, system: RequiredSystem) -> Option<Refusal> {
 
 /// Requires the host that the machine names by MAC address.
 fn named(index: usize, _: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    let (mac, named) = needs.machine?.named?;
+    let (mac, named) = needs.node_set.machine.as_ref()?.named?;
     (named != index).then_some(Refusal::NotNamed(mac))
 }
 
 /// Requires the namespace of the Machines, because Cluster API claims no hosts elsewhere.
 fn in_namespace(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    let namespace = needs.namespace.filter(|own| **own != host.key.namespace)?;
-    Some(Refusal::Elsewhere(namespace.clone()))
+    let namespace = needs.node_set.namespace.clone();
+    namespace.filter(|own| *own != host.key.namespace).map(Refusal::Elsewhere)
 }
 
 /// Requires that every reservation of the host includes the cluster. A reservation does not keep a
@@ -138,7 +138,7 @@ fn not_reserved_for_others(_: usize, host: &Host, needs: &Needs<'_>) -> Option<R
         return None;
     }
     let mut others = host.reservations.iter();
-    let other = others.find(|tenants| !needs.reservations.contains(*tenants))?;
+    let other = others.find(|tenants| !needs.node_set.reservations.contains(*tenants))?;
     Some(Refusal::ReservedFor(other.to_string()))
 }
 
@@ -173,25 +173,21 @@ fn is_variable(host: &Host, requirement: &Expression) -> bool {
 
 /// Requires the hardware of the node set.
 fn sufficient(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    insufficient(host, needs.hardware, needs.machine).map(Refusal::Insufficient)
+    insufficient(host, needs.node_set).map(Refusal::Insufficient)
 }
 
 /// Returns what a host lacks. A host that is named by its MAC address lacks nothing, and the machine of
 /// a Provisioning must have an address.
-pub(in crate::plan) fn insufficient(
-    host: &Host,
-    asked: &HardwareRequirements,
-    machine: Option<&RequiredMachine>,
-) -> Option<UnmetRequirement> {
-    if machine.is_some_and(|machine| machine.named.is_some()) {
+pub(in crate::plan) fn insufficient(host: &Host, node_set: &NodeSet) -> Option<UnmetRequirement> {
+    if node_set.is_named() {
         return None;
     }
     let without_address = || {
-        let is_missing = machine.is_some() && host.machine.address(None).is_none();
+        let is_missing = node_set.machine.is_some() && host.machine.address(None).is_none();
         let reason = "has no address by which the installer could reach it";
         is_missing.then(|| UnmetRequirement::new(reason, "without an address"))
     };
-    host.machine.lacks(asked).next().or_else(without_address)
+    host.machine.lacks(&node_set.hardware).next().or_else(without_address)
 }
 
 /// Requires that no other cluster has or claims the host.
@@ -324,7 +320,7 @@ fn in_admitted_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refu
 
 /// Requires a topology domain without another host of the node set.
 fn in_other_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
-    let (key, domain) = topology::domains(host, &asker.needs.topology_keys)
+    let (key, domain) = topology::domains(host, &asker.needs.node_set.topology_keys)
         .into_iter()
         .find(|domain| asker.domains.contains(domain))?;
     Some(Refusal::DomainTaken { key: key.to_owned(), domain: domain.to_owned() })

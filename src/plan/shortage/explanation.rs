@@ -45,9 +45,9 @@ impl ShortageExplanation {
     /// Explains requirements that no host meets.
     fn label_exclusion(hosts: &[Host], needs: &Needs<'_>) -> Self {
         let is_named = needs.named().is_some();
-        let mismatch = if is_named { None } else { mismatch(hosts, needs.selector) };
+        let mismatch = if is_named { None } else { mismatch(hosts, &needs.node_set.selector) };
         // A machine may lack a host because of its other requirements.
-        let by_labels = needs.machine.is_none() || mismatch.is_some();
+        let by_labels = needs.node_set.machine.is_none() || mismatch.is_some();
         let unknown_label = by_labels.then(|| unknown_label(hosts, needs)).flatten();
         Self { mismatch, unknown_label, ..Self::default() }
     }
@@ -68,7 +68,7 @@ impl ShortageExplanation {
             })
             .map(|(host, _)| &hosts[*host])
             .collect();
-        let topology = demand.needs.topology_keys.iter();
+        let topology = demand.node_set.topology_keys.iter();
         let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
         let excluded = match causes.matching == 0 && demand.kept.len() < hosts.len() {
             true => Self::label_exclusion(hosts, &demand.needs),
@@ -110,12 +110,13 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefus
 }
 
 fn unknown_label(hosts: &[Host], needs: &Needs<'_>) -> Option<(String, Option<String>)> {
-    let wanted = needs.selector.clone().into_iter().find_map(|expression| match expression {
-        Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
-            hosts.iter().all(|host| !host.labels.contains_key(&key)).then_some(key)
-        }
-        _ => None,
-    })?;
+    let wanted =
+        needs.node_set.selector.clone().into_iter().find_map(|expression| match expression {
+            Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
+                hosts.iter().all(|host| !host.labels.contains_key(&key)).then_some(key)
+            }
+            _ => None,
+        })?;
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let alike = hosts
         .iter()

@@ -217,9 +217,9 @@ impl Shortage {
         reason: ShortageReason,
     ) -> Self {
         let hosts = &site.inventory.hosts;
-        let keys = demand.needs.topology_keys.iter();
+        let keys = demand.node_set.topology_keys.iter();
         let topology = keys.zip(&explanation.topology).map(|(key, domains)| MatchedTopology {
-            key: (*key).to_owned(),
+            key: key.clone(),
             domains: domains.clone(),
             used: domains_of(demand.kept.iter().map(|host| &hosts[*host]), key),
         });
@@ -233,7 +233,7 @@ impl Shortage {
             topology: topology.collect(),
             causes,
             reason,
-            is_machine: demand.needs.machine.is_some(),
+            is_machine: demand.node_set.machine.is_some(),
             explanation,
         }
     }
