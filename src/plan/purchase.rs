@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::ask::{PlanHypothesis, PlannedSite, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
-use super::shortage::ShortageReason;
+use super::shortage::{ShortageReason, domains_of};
 use super::skew::{DomainLimit, DomainRule};
 use crate::base::api::label_query::required_label;
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
@@ -26,7 +26,6 @@ use crate::base::grouping::grouped_in_order;
 use crate::site::Site;
 use crate::site::hypothesis::{available_host, usual_namespace};
 use crate::site::inventory::machine::MachineProperties;
-use crate::site::inventory::requirements::HardwareRequirements;
 use crate::site::inventory::{Host, natural};
 
 /// Maximum number of values of a label that a selector names.
@@ -35,7 +34,7 @@ const VALUES_TRIED: usize = 20;
 const DOMAINS_TRIED: usize = 50;
 
 /// A purchase with which everything is served.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Purchase {
     /// Number of hosts; null if no purchase was found that suffices.
@@ -78,15 +77,13 @@ pub struct Buyer {
 /// Labels of a host.
 type Labels = BTreeMap<String, String>;
 
-/// Hosts of one kind.
+/// Hosts of one kind that may be bought.
 struct PurchasableKind {
-    namespace: Namespace,
-    labels: BTreeMap<String, String>,
-    required_hardware: HardwareRequirements,
+    /// What they share.
+    kind: BoughtKind,
     machine: Arc<MachineProperties>,
     /// Topology keys whose values are open.
     open_keys: Vec<String>,
-    buyers: Vec<Buyer>,
     interfaces: BTreeSet<String>,
     /// Number of hosts that its node sets lack.
     missing: usize,
@@ -125,18 +122,19 @@ pub fn purchase(
         unwanted(labels) || marks.any(|mark| mark.selects(labels))
     };
     let unwanted: &dyn Fn(&Labels) -> bool = &unwanted;
-    let none = Purchase { hosts: None, is_minimal: false, kinds: Vec::new() };
     let site = planned.site();
     let Some(mut kinds) = kinds(site, &demands, &short, unwanted) else {
-        return Some(none);
+        return Some(Purchase::default());
     };
     let mut hosts = site.inventory.hosts.clone();
     for kind in &mut kinds {
         let own = (0..kind.missing).map(|_| None);
         kind.own = kind.add(site, &mut hosts, own, unwanted);
         if let [key] = kind.open_keys.as_slice() {
-            let domains = known_domains(&site.inventory.hosts, key).into_iter();
-            kind.known = kind.add(site, &mut hosts, domains.map(Some), unwanted);
+            let known = domains_of(site.inventory.hosts.iter(), key);
+            let mut known: Vec<&String> = known.iter().collect();
+            known.sort_by(|a, b| natural(a, b));
+            kind.known = kind.add(site, &mut hosts, known.into_iter().map(Some), unwanted);
         }
     }
     let with_bought = planned.with_bought(&hosts, hypothesis.more);
@@ -149,7 +147,7 @@ pub fn purchase(
         all: site.inventory.hosts.len()..hosts.len(),
         is_unproven: Cell::new(is_skewed),
     };
-    Some(search.purchase(&kinds, &hosts).unwrap_or(none))
+    Some(search.purchase(&kinds, &hosts).unwrap_or_default())
 }
 
 impl PurchaseSearch<'_, '_> {
@@ -183,14 +181,8 @@ impl PurchaseSearch<'_, '_> {
                 let values = hosts_of_kind.iter().map(|host| value(key, *host));
                 (key.clone(), values.collect())
             });
-            result.push(BoughtKind {
-                hosts: *count,
-                namespace: kind.namespace.clone(),
-                labels: kind.labels.clone(),
-                hardware: kind.required_hardware.to_string(),
-                domains: domains.collect(),
-                node_sets: kind.buyers.clone(),
-            });
+            let domains = domains.collect();
+            result.push(BoughtKind { hosts: *count, domains, ..kind.kind.clone() });
         }
         Some(Purchase {
             hosts: Some(counts.iter().sum()),
@@ -245,20 +237,20 @@ impl PurchaseSearch<'_, '_> {
 impl PurchasableKind {
     /// Appends hosts of this kind in these domains, or each in a domain of its own for each topology
     /// key. Returns their indices.
-    fn add(
+    fn add<'d>(
         &self,
         site: &Site,
         hosts: &mut Vec<Host>,
-        domains: impl Iterator<Item = Option<String>>,
+        domains: impl Iterator<Item = Option<&'d String>>,
         unwanted: &dyn Fn(&Labels) -> bool,
     ) -> Range<usize> {
         let first = hosts.len();
         for domain in domains {
-            let mut labels = self.labels.clone();
+            let mut labels = self.kind.labels.clone();
             for key in &self.open_keys {
                 // No label of a host has this form.
                 let own = || format!("?{}", hosts.len());
-                labels.insert(key.clone(), domain.clone().unwrap_or_else(own));
+                labels.insert(key.clone(), domain.cloned().unwrap_or_else(own));
             }
             if !unwanted(&labels) {
                 hosts.push(self.host(site, labels));
@@ -275,15 +267,15 @@ impl PurchasableKind {
             .map(|reservation| Arc::new(reservation.tenants()));
         // No node set knows a reservation that no host of the site has.
         let excludes = |tenants: &Arc<Tenants>| {
-            let mut buyers = self.buyers.iter();
+            let mut buyers = self.kind.node_sets.iter();
             site.inventory.reservations.contains(tenants)
                 || buyers.any(|buyer| !tenants.include(&buyer.cluster))
         };
         let reservations = reservations.filter(excludes).collect();
         let key = HostKey {
-            namespace: self.namespace.clone(),
+            namespace: self.kind.namespace.clone(),
             // Only the labels of a bought host matter.
-            name: self.buyers[0].cluster.name.clone(),
+            name: self.kind.node_sets[0].cluster.name.clone(),
         };
         let interfaces = self.interfaces.iter().map(String::as_str);
         let host = available_host(key, labels, interfaces);
@@ -340,12 +332,16 @@ fn kinds(
             part: demand.part.clone(),
         });
         PurchasableKind {
-            namespace,
-            labels,
-            required_hardware: required_hardware.clone(),
+            kind: BoughtKind {
+                hosts: 0,
+                namespace,
+                labels,
+                hardware: required_hardware.to_string(),
+                domains: BTreeMap::new(),
+                node_sets: buyers.collect(),
+            },
             machine: Arc::new(machine),
             open_keys,
-            buyers: buyers.collect(),
             interfaces: interfaces.clone(),
             missing: demands.iter().map(|(demand, _)| demand.missing).sum(),
             is_lacking: demands.iter().any(|(_, is_lacking)| *is_lacking),
@@ -367,18 +363,15 @@ fn label_choices(
     // The labels that it wants, with the values that it names; none if any value will do.
     let mut required: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (expression, _) in &needs.requirements {
-        match expression {
-            Expression::In(key, values) => {
-                required.entry(key).or_default().extend(values.iter().map(String::as_str));
+        let (key, values): (_, Vec<&String>) = match expression {
+            Expression::In(key, values) => (key, values.iter().collect()),
+            Expression::Equal(key, value) => (key, vec![value]),
+            Expression::Exists(key) => (key, Vec::new()),
+            Expression::NotIn(..) | Expression::NotEqual(..) | Expression::DoesNotExist(_) => {
+                continue;
             }
-            Expression::Equal(key, value) => {
-                required.entry(key).or_default().insert(value);
-            }
-            Expression::Exists(key) => {
-                required.entry(key).or_default();
-            }
-            Expression::NotIn(..) | Expression::NotEqual(..) | Expression::DoesNotExist(_) => {}
-        }
+        };
+        required.entry(key).or_default().extend(values.into_iter().map(String::as_str));
     }
     let limiting_keys = needs.limiting_keys();
     let mut choices = vec![BTreeMap::new()];
@@ -447,12 +440,4 @@ fn sufficient_values(
     let mut values: Vec<&str> = counts.keys().copied().filter(is_sufficient).collect();
     values.sort_by(|a, b| counts[b].cmp(&counts[a]).then_with(|| natural(a, b)));
     values.into_iter().map(str::to_owned).collect()
-}
-
-/// Returns the domains of hosts, in natural order.
-fn known_domains(hosts: &[Host], key: &str) -> Vec<String> {
-    let known = hosts.iter().filter_map(|host| host.domain(key));
-    let mut known: Vec<&str> = known.collect::<BTreeSet<_>>().into_iter().collect();
-    known.sort_by(|a, b| natural(a, b));
-    known.into_iter().map(str::to_owned).collect()
 }

@@ -91,7 +91,10 @@ impl ShortageExplanation {
 }
 
 /// Returns the known domains of hosts for a topology key.
-pub(super) fn domains_of<'h>(hosts: impl Iterator<Item = &'h Host>, key: &str) -> BTreeSet<String> {
+pub(in crate::plan) fn domains_of<'h>(
+    hosts: impl Iterator<Item = &'h Host>,
+    key: &str,
+) -> BTreeSet<String> {
     let domains: BTreeSet<&str> = hosts.filter_map(|host| host.domain(key)).collect();
     domains.into_iter().map(str::to_owned).collect()
 }

@@ -17,9 +17,7 @@ use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
 
-use explanation::domains_of;
-
-pub(super) use explanation::ShortageExplanation;
+pub(super) use explanation::{ShortageExplanation, domains_of};
 pub(super) use findings::machine_shortages;
 
 /// A node set that cannot be filled.
