@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use super::DeliveredBuild;
 use super::budget::EvaluationBudget;
 use super::merge_patch::ParsedPatch;
-use super::object::BuildObject;
+use super::object::{BuildObject, Id};
 use super::selector::Selector;
 use crate::base::api::kustomization::Patch;
 use crate::base::finding::Place;
@@ -35,12 +35,9 @@ impl Builds {
         for object in &delivered.objects {
             let mut levels = object.levels.iter().filter(|level| level.directory == listed_in);
             let Some(level) = levels.next() else { continue };
-            if !patches.iter().any(|(selector, _)| selector.may_select(object, &level.name)) {
-                continue;
-            }
-            let mut there = object.clone();
-            there.set(&["metadata", "name"], &level.name, &object.origin.start());
-            let selecting = patches.iter().filter(|(selector, _)| selector.selects(&there));
+            let there = Id { name: level.name.clone(), ..object.id() };
+            let selecting =
+                patches.iter().filter(|(selector, _)| selector.selects_as(object, &there));
             let mut selecting = selecting.map(|(_, patch)| patch).peekable();
             if selecting.peek().is_some() {
                 let undone_at = selecting.find_map(|patch| undone(object, patch));

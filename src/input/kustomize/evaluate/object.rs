@@ -60,7 +60,7 @@ pub(super) struct Id {
     pub(super) name: String,
     /// Namespace as written.
     pub(super) namespace: String,
-    is_cluster_scoped: bool,
+    pub(super) is_cluster_scoped: bool,
 }
 
 /// Effective namespace of cluster-scoped objects.
@@ -142,10 +142,6 @@ impl Id {
             "" => "default",
             namespace => namespace,
         }
-    }
-
-    pub(super) fn is_cluster_scoped(&self) -> bool {
-        self.is_cluster_scoped
     }
 
     /// Formats the object for messages.

@@ -3,7 +3,7 @@
 //! kustomize knows the references of its own kinds only. Files of `configurations` add others, such
 //! as those between objects of Cluster API.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Deserialize;
 use yaml_serde::Value;
@@ -47,20 +47,13 @@ struct ReferenceField {
     _create: bool,
 }
 
-/// An object with a former name.
-struct RenamedObject {
+/// An object with its former ids.
+struct NamedObject {
     now: Id,
     before: Vec<Id>,
     prefixes: Vec<String>,
     suffixes: Vec<String>,
     place: Place,
-}
-
-/// The object that refers to others.
-struct Referrer {
-    id: Id,
-    prefixes: Vec<String>,
-    suffixes: Vec<String>,
 }
 
 /// Updates all references to renamed objects.
@@ -72,30 +65,25 @@ pub(super) fn update(
     objects: &mut [BuildObject],
     references: &[NameReference],
 ) -> Result<(), (usize, EvaluationError)> {
-    let renamed: Vec<RenamedObject> =
-        objects.iter().filter_map(RenamedObject::from_object).collect();
-    let mut by_name: HashMap<&str, Vec<&RenamedObject>> = HashMap::new();
-    for candidate in &renamed {
-        for id in &candidate.before {
-            let named = by_name.entry(&id.name).or_default();
-            if !named.iter().any(|other| std::ptr::eq(*other, candidate)) {
-                named.push(candidate);
-            }
+    if references.is_empty() {
+        return Ok(());
+    }
+    let all: Vec<NamedObject> = objects.iter().map(NamedObject::new).collect();
+    let mut by_name: HashMap<&str, Vec<&NamedObject>> = HashMap::new();
+    for candidate in &all {
+        let names: BTreeSet<&str> = candidate.before.iter().map(|id| id.name.as_str()).collect();
+        for name in names {
+            by_name.entry(name).or_default().push(candidate);
         }
     }
-    for (index, object) in objects.iter_mut().enumerate() {
+    for (index, (object, referrer)) in objects.iter_mut().zip(&all).enumerate() {
         let original = object.original_id();
-        let referrer = Referrer {
-            id: object.id(),
-            prefixes: object.prefixes.clone(),
-            suffixes: object.suffixes.clone(),
-        };
         for reference in references {
             for field in reference.field_specs.iter().filter(|it| it.is_of(&original)) {
                 let mut update = ReferenceUpdate {
                     reference,
                     by_name: &by_name,
-                    referrer: &referrer,
+                    referrer,
                     route: Vec::new(),
                     changes: Vec::new(),
                 };
@@ -139,21 +127,21 @@ impl ReferenceField {
     }
 }
 
-impl RenamedObject {
-    fn from_object(object: &BuildObject) -> Option<Self> {
+impl NamedObject {
+    fn new(object: &BuildObject) -> Self {
         let mut before = object.ids();
-        let now = before.pop()?;
-        (!before.is_empty()).then(|| RenamedObject {
-            now,
+        before.pop();
+        NamedObject {
+            now: object.id(),
             before,
             prefixes: object.prefixes.clone(),
             suffixes: object.suffixes.clone(),
             place: object.origin_of_name(),
-        })
+        }
     }
 
     /// Returns whether this object and a referrer got the same prefixes and suffixes.
-    fn has_affixes_of(&self, referrer: &Referrer, allow_none: bool) -> bool {
+    fn has_affixes_of(&self, referrer: &NamedObject, allow_none: bool) -> bool {
         let are_same = |ours: &[String], others: &[String]| {
             let (short, long) =
                 if ours.len() < others.len() { (ours, others) } else { (others, ours) };
@@ -169,8 +157,8 @@ impl RenamedObject {
 /// The update of one field of one object.
 struct ReferenceUpdate<'a> {
     reference: &'a NameReference,
-    by_name: &'a HashMap<&'a str, Vec<&'a RenamedObject>>,
-    referrer: &'a Referrer,
+    by_name: &'a HashMap<&'a str, Vec<&'a NamedObject>>,
+    referrer: &'a NamedObject,
     /// Route to the current value.
     route: Vec<RouteStep>,
     /// Changed routes, with the places that set the new values.
@@ -219,16 +207,16 @@ impl ReferenceUpdate<'_> {
     }
 
     /// Returns the object that is meant by a former name.
-    fn referral(&self, name: &str) -> StepResult<Option<&RenamedObject>> {
+    fn referral(&self, name: &str) -> StepResult<Option<&NamedObject>> {
         let wanted = self.reference;
         let kind = [wanted.group.as_str(), &wanted.version, &wanted.kind];
         let referrer = self.referrer;
-        let mut found: Vec<&RenamedObject> = self.by_name.get(name).cloned().unwrap_or_default();
+        let mut found: Vec<&NamedObject> = self.by_name.get(name).cloned().unwrap_or_default();
         found.retain(|candidate| {
             candidate.before.iter().any(|id| is_selected(id, kind))
-                && (referrer.id.is_cluster_scoped()
-                    || candidate.now.is_cluster_scoped()
-                    || candidate.now.effective_namespace() == referrer.id.effective_namespace())
+                && (referrer.now.is_cluster_scoped
+                    || candidate.now.is_cluster_scoped
+                    || candidate.now.effective_namespace() == referrer.now.effective_namespace())
         });
         if found.len() > 1 {
             found.retain(|candidate| candidate.has_affixes_of(referrer, true));

@@ -24,77 +24,66 @@ pub(super) struct Selector {
     annotations: kube::core::Selector,
 }
 
-#[derive(Debug)]
-pub(super) enum AnchoredPattern {
-    Any,
-    /// A text without special characters.
-    Plain(String),
-    /// Alternatives: texts, each with whether a space may follow, and others. In one regular
-    /// expression, thousands would take minutes.
-    OneOf(HashMap<String, bool>, Vec<Regex>),
-    Regex(Regex),
+/// A regular expression that matches whole texts, by its alternatives. In one regular expression,
+/// thousands would take minutes.
+#[derive(Debug, Default)]
+pub(super) struct AnchoredPattern {
+    /// Texts, each with whether a space may follow. Most patterns are plain names.
+    texts: HashMap<String, bool>,
+    regexes: Vec<Regex>,
 }
 
 impl AnchoredPattern {
     fn new(pattern: &str) -> StepResult<Self> {
-        if pattern.is_empty() {
-            return Ok(AnchoredPattern::Any);
-        }
-        // Most patterns are plain names, which need no regular expression.
-        let is_plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        if is_plain(pattern) || regex::escape(pattern) == pattern {
-            return Ok(AnchoredPattern::Plain(pattern.to_owned()));
-        }
+        let is_plain = |text: &str| {
+            text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+                || regex::escape(text) == text
+        };
         // `[.]` is the only group without alternatives of its own.
         let is_complex = |part: &str| part.contains(['(', '[', '\\']);
-        if pattern.contains('|') && !pattern.split("[.]").any(is_complex) {
-            let (mut plain, mut regexes) = (HashMap::new(), Vec::new());
-            for part in pattern.split('|') {
-                let name = part.strip_suffix(" ?");
-                let (name, has_space) = (name.unwrap_or(part), name.is_some());
-                if name.split("[.]").all(is_plain) {
-                    *plain.entry(name.replace("[.]", ".")).or_default() |= has_space;
-                } else {
-                    regexes.push(anchored(part)?);
-                }
+        let has_groups = pattern.split("[.]").any(is_complex);
+        let parts = pattern.split(|c| c == '|' && !has_groups);
+        let mut made = AnchoredPattern::default();
+        for part in parts.filter(|_| !pattern.is_empty()) {
+            let name = part.strip_suffix(" ?");
+            let (name, has_space) = (name.unwrap_or(part), name.is_some());
+            if name.split("[.]").all(is_plain) {
+                *made.texts.entry(name.replace("[.]", ".")).or_default() |= has_space;
+            } else {
+                let unsupported =
+                    |_| EvaluationError::Beyond(format!("unsupported regular expression `{part}`"));
+                made.regexes.push(Regex::new(&format!("^(?:{part})$")).map_err(unsupported)?);
             }
-            return Ok(AnchoredPattern::OneOf(plain, regexes));
         }
-        anchored(pattern).map(AnchoredPattern::Regex)
+        Ok(made)
     }
 
-    /// Returns the matching text if it is a plain one.
+    /// Returns the only text that matches, if it is known.
     pub(super) fn plain(&self) -> Option<&str> {
-        match self {
-            AnchoredPattern::Plain(text) => Some(text),
-            AnchoredPattern::Any | AnchoredPattern::OneOf(..) | AnchoredPattern::Regex(_) => None,
+        let mut texts = self.texts.iter();
+        match (texts.next(), texts.next()) {
+            (Some((text, false)), None) if self.regexes.is_empty() => Some(text),
+            _ => None,
         }
+    }
+
+    /// Returns whether it is empty, and matches any text.
+    fn is_any(&self) -> bool {
+        self.texts.is_empty() && self.regexes.is_empty()
     }
 
     fn matches(&self, text: &str) -> bool {
-        match self {
-            AnchoredPattern::Any => true,
-            AnchoredPattern::Plain(plain) => plain == text,
-            AnchoredPattern::OneOf(plain, regexes) => {
-                let has_space = || plain.get(text.strip_suffix(' ')?).copied();
-                plain.contains_key(text)
-                    || has_space() == Some(true)
-                    || regexes.iter().any(|regex| regex.is_match(text))
-            }
-            AnchoredPattern::Regex(regex) => regex.is_match(text),
-        }
+        let has_space = || self.texts.get(text.strip_suffix(' ')?).copied();
+        self.is_any()
+            || self.texts.contains_key(text)
+            || has_space() == Some(true)
+            || self.regexes.iter().any(|regex| regex.is_match(text))
     }
 }
 
 /// Returns the text of a field of a target; empty if it is not set.
 pub(super) fn text(field: &Option<String>) -> &str {
     field.as_deref().unwrap_or_default()
-}
-
-fn anchored(pattern: &str) -> StepResult<Regex> {
-    let unsupported =
-        |_| EvaluationError::Beyond(format!("unsupported regular expression `{pattern}`"));
-    Regex::new(&format!("^(?:{pattern})$")).map_err(unsupported)
 }
 
 impl Selector {
@@ -117,21 +106,18 @@ impl Selector {
     /// Returns whether a patch with this target applies to an object, by its original or its
     /// current id.
     pub(super) fn selects(&self, object: &BuildObject) -> bool {
-        let now = object.id();
-        let is_named = |id: &Id| self.name.matches(&id.name);
-        let is_in_namespace = |id: &Id| self.namespace.matches(id.effective_namespace());
-        let first = object.first_id().unwrap_or(&now);
-        self.is_of_kind(&now)
-            && (is_named(first) || is_named(&now))
-            && (is_in_namespace(first) || is_in_namespace(&now))
-            && self.selects_by_labels(object)
+        self.selects_as(object, &object.id())
     }
 
-    /// Returns whether it may select an object that has a name at some point of the build.
-    pub(super) fn may_select(&self, object: &BuildObject, name: &str) -> bool {
-        let had_name = || object.first_id().is_some_and(|id| self.name.matches(&id.name));
-        let kind = || object.value.get("kind").and_then(Value::as_str).unwrap_or_default();
-        (self.name.matches(name) || had_name()) && self.kind.matches(kind())
+    /// Returns whether a patch applies to an object while it has an id.
+    pub(super) fn selects_as(&self, object: &BuildObject, now: &Id) -> bool {
+        let is_named = |id: &Id| self.name.matches(&id.name);
+        let is_in_namespace = |id: &Id| self.namespace.matches(id.effective_namespace());
+        let first = object.first_id().unwrap_or(now);
+        self.is_of_kind(now)
+            && (is_named(first) || is_named(now))
+            && (is_in_namespace(first) || is_in_namespace(now))
+            && self.selects_by_labels(object)
     }
 
     /// Returns whether a replacement with this target applies to an id.
@@ -147,7 +133,7 @@ impl Selector {
     /// Returns whether it selects by labels and annotations only.
     pub(super) fn has_no_id(&self) -> bool {
         let id = [&self.group, &self.version, &self.kind, &self.name, &self.namespace];
-        id.into_iter().all(|pattern| matches!(pattern, AnchoredPattern::Any))
+        id.into_iter().all(AnchoredPattern::is_any)
     }
 
     pub(super) fn has_labels(&self) -> bool {

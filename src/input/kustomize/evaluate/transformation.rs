@@ -248,7 +248,7 @@ fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
     for object in &mut objects.list {
         object.keep_id();
         let id = object.id();
-        if !id.is_cluster_scoped() {
+        if !id.is_cluster_scoped {
             object.set(&["metadata", "namespace"], namespace, &place);
         } else if id.kind == "Namespace" {
             object.set(&["metadata", "name"], namespace, &place);

@@ -39,7 +39,7 @@ impl BuildEvaluation<'_> {
             let namespace = target("namespace");
             let wanted = Id::new(&version, target("kind"), target("name"), &namespace);
             // Without a namespace, a variable means an object of any namespace.
-            let is_any = namespace.is_empty() && !wanted.is_cluster_scoped();
+            let is_any = namespace.is_empty() && !wanted.is_cluster_scoped;
             let is_meant = |id: &Id| {
                 [&id.group, &id.version, &id.kind, &id.name]
                     == [&wanted.group, &wanted.version, &wanted.kind, &wanted.name]
