@@ -49,7 +49,6 @@ pub(super) fn apply(
     budget: &EvaluationBudget,
 ) -> StepResult<Option<(Vec<RouteStep>, bool)>> {
     let JsonPatchOperation { op, path, from, value } = operation;
-    let missing = |path: &str| EvaluationError::Refused(format!("missing path `{path}`"));
     if path.matches('/').count() > MAX_PARTS {
         let why = format!("a path of a JSON patch has more than {MAX_PARTS} parts");
         return Err(EvaluationError::Beyond(why));
@@ -58,59 +57,45 @@ pub(super) fn apply(
     budget.copy(value)?;
     match op.as_str() {
         "add" => add(object, path, value.clone(), budget).map(Some),
-        "remove" => {
-            let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
-            remove(container, &key, budget)?.ok_or_else(|| missing(path))?;
-            Ok(None)
-        }
+        "remove" => remove(object, path, budget).map(|_| None),
         "replace" if path.is_empty() => {
             *object = value.clone();
             Ok(Some((Vec::new(), true)))
         }
         "replace" => {
-            let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
+            let (container, key) = find(object, path)?;
             let had = match container {
                 // Replacing a missing key adds it.
                 Value::Mapping(mapping) => mapping.insert(key.into(), value.clone()).is_some(),
                 _ => {
-                    *element(container, &key).ok_or_else(|| missing(path))? = value.clone();
+                    *existing(container, &key).ok_or_else(|| missing(path))? = value.clone();
                     true
                 }
             };
             Ok(Some((route(path), had)))
         }
-        "move" | "copy" => {
-            let (container, key) = find(object, from).ok_or_else(|| missing(from))?;
-            if let Some(value) = existing(container, &key) {
-                budget.copy(value)?;
-            }
-            let moved = if op == "move" {
-                remove(container, &key, budget)?.ok_or_else(|| missing(from))?
-            } else {
-                // A missing key of a mapping gives null, as in kustomize's library.
-                let is_mapping = container.is_mapping();
-                let value = existing(container, &key).cloned();
-                value.or(is_mapping.then_some(Value::Null)).ok_or_else(|| missing(from))?
-            };
+        "move" => {
+            let moved = remove(object, from, budget)?;
+            budget.copy(&moved)?;
             add(object, path, moved, budget).map(Some)
         }
+        "copy" => {
+            let copied = value_at(object, from)?;
+            budget.copy(copied)?;
+            let copied = copied.clone();
+            add(object, path, copied, budget).map(Some)
+        }
         "test" => {
-            let is_equal = if path.is_empty() {
-                object == value
-            } else {
-                let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
-                let is_mapping = container.is_mapping();
-                match existing(container, &key) {
-                    Some(existing) => existing == value,
-                    None if is_mapping => value.is_null(),
-                    None => return Err(missing(path)),
-                }
-            };
+            let found = if path.is_empty() { &*object } else { value_at(object, path)? };
             let failed = || EvaluationError::Refused(format!("the test of `{path}` fails"));
-            if is_equal { Ok(None) } else { Err(failed()) }
+            if found == value { Ok(None) } else { Err(failed()) }
         }
         other => Err(EvaluationError::Refused(format!("unknown operation `{other}`"))),
     }
+}
+
+fn missing(path: &str) -> EvaluationError {
+    EvaluationError::Refused(format!("missing path `{path}`"))
 }
 
 /// Returns the unescaped parts of a path.
@@ -124,14 +109,26 @@ fn route(path: &str) -> Vec<RouteStep> {
 }
 
 /// Returns the collection at the end of a path, and the path's last part.
-fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+fn find<'a>(object: &'a mut Value, path: &str) -> StepResult<(&'a mut Value, String)> {
     let mut parts = parts(path);
-    let key = parts.pop()?;
+    let key = parts.pop().ok_or_else(|| missing(path))?;
     let mut container = object;
     for part in parts {
-        container = existing(container, &part)?;
+        container = existing(container, &part).ok_or_else(|| missing(path))?;
     }
-    (container.is_mapping() || container.is_sequence()).then_some((container, key))
+    let is_collection = container.is_mapping() || container.is_sequence();
+    if is_collection { Ok((container, key)) } else { Err(missing(path)) }
+}
+
+/// Returns the value at a path. A missing key of a mapping gives null, as in kustomize's library.
+fn value_at<'a>(object: &'a mut Value, path: &str) -> StepResult<&'a Value> {
+    let (container, key) = find(object, path)?;
+    let is_mapping = container.is_mapping();
+    match existing(container, &key) {
+        Some(value) => Ok(value),
+        None if is_mapping => Ok(&Value::Null),
+        None => Err(missing(path)),
+    }
 }
 
 /// Parses a list index. Negative ones count from the end.
@@ -141,38 +138,33 @@ fn index(key: &str, length: usize) -> Option<usize> {
     usize::try_from(index).ok()
 }
 
-fn element<'a>(list: &'a mut Value, key: &str) -> Option<&'a mut Value> {
-    let items = list.as_sequence_mut()?;
-    let index = index(key, items.len())?;
-    items.get_mut(index)
-}
-
 fn existing<'a>(container: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     match container {
         Value::Mapping(mapping) => mapping.get_mut(key),
-        other => element(other, key),
+        Value::Sequence(items) => {
+            let index = index(key, items.len())?;
+            items.get_mut(index)
+        }
+        _ => None,
     }
 }
 
-fn remove(
-    container: &mut Value,
-    key: &str,
-    budget: &EvaluationBudget,
-) -> StepResult<Option<Value>> {
-    // All later entries move.
-    Ok(match container {
+/// Removes the value at a path, after which all later entries move.
+fn remove(object: &mut Value, path: &str, budget: &EvaluationBudget) -> StepResult<Value> {
+    let (container, key) = find(object, path)?;
+    let removed = match container {
         Value::Mapping(mapping) => {
             budget.step(mapping.len() / 64)?;
-            mapping.shift_remove(key)
+            mapping.shift_remove(&key)
         }
         Value::Sequence(items) => {
             budget.step(items.len() / 64)?;
-            index(key, items.len())
-                .filter(|index| *index < items.len())
-                .map(|index| items.remove(index))
+            let at = index(&key, items.len()).filter(|at| *at < items.len());
+            at.map(|at| items.remove(at))
         }
         _ => None,
-    })
+    };
+    removed.ok_or_else(|| missing(path))
 }
 
 fn add(
@@ -181,14 +173,13 @@ fn add(
     value: Value,
     budget: &EvaluationBudget,
 ) -> StepResult<(Vec<RouteStep>, bool)> {
-    let missing = || EvaluationError::Refused(format!("missing path `{path}`"));
-    let (container, key) = find(object, path).ok_or_else(missing)?;
+    let (container, key) = find(object, path)?;
     let mut route = route(path);
     let had = match container {
         Value::Mapping(mapping) => mapping.insert(Value::from(key), value).is_some(),
         Value::Sequence(items) => {
             let at = if key == "-" { Some(items.len()) } else { index(&key, items.len() + 1) };
-            let at = at.filter(|at| *at <= items.len()).ok_or_else(missing)?;
+            let at = at.filter(|at| *at <= items.len()).ok_or_else(|| missing(path))?;
             // All later items move.
             budget.step(1 + (items.len() - at) / 64)?;
             items.insert(at, value);
@@ -196,7 +187,7 @@ fn add(
             route.pop();
             true
         }
-        _ => return Err(missing()),
+        _ => return Err(missing(path)),
     };
     Ok((route, had))
 }
