@@ -93,7 +93,7 @@ impl DeliveredAgentObjects {
         let files: HashSet<Arc<Utf8Path>> = files.collect();
         let plain = plain_builds(naming.builds, &files, agents);
         let builds = plain.as_ref().unwrap_or(naming.builds);
-        let evaluated = NamespaceInputs { builds, ..naming }.evaluated(&files, agents);
+        let evaluated = NamespaceInputs { builds, ..naming }.evaluated(files, agents);
         let delivered = evaluated.delivered.values().flatten();
         let objects = delivered.filter_map(|document| {
             match interpret_resource(&document.document())?.content {

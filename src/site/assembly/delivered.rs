@@ -88,15 +88,15 @@ fn by_repo_builds(
         !builds.below(directory).keys().any(|file| host_files.contains(file.as_path()))
     };
     let wanted = EvaluatedFiles {
-        files: &files_with(&|_| true),
-        vital: &files_with(&is_vital),
+        files: files_with(&|_| true),
+        vital: files_with(&is_vital),
         vital_kinds: &VITAL_KINDS,
-        unreadable: &files_with(&is_unreadable),
+        unreadable: files_with(&is_unreadable),
         is_restricted: settings.gitops != Some(GitopsAgent::Flux) && !read.iter().any(is_by_flux),
-        requests: &files_with(&is_request),
-        local: &files_with(&ReadObject::is_local_host),
+        requests: files_with(&is_request),
+        local: files_with(&ReadObject::is_local_host),
         output: Some(&settings.output),
-        agents: &AgentBuild::without_names(agents, has_no_hosts),
+        agents: AgentBuild::without_names(agents, has_no_hosts),
     };
     let evaluated = builds.evaluate(repo, &wanted);
     let (overlay_bases, mut findings) = (evaluated.overlay_bases, evaluated.findings);

@@ -117,21 +117,14 @@ impl NamespaceInputs<'_> {
     /// unknown.
     pub(super) fn evaluated(
         &self,
-        files: &HashSet<Arc<Utf8Path>>,
+        files: HashSet<Arc<Utf8Path>>,
         agents: &BTreeMap<Utf8PathBuf, AgentBuild>,
     ) -> EvaluationResult {
-        let none = HashSet::new();
-        let agents = &AgentBuild::without_names(agents, |_| false);
         let wanted = EvaluatedFiles {
             files,
-            vital: &none,
-            vital_kinds: &[],
-            unreadable: &none,
-            is_restricted: false,
-            requests: &none,
-            local: &none,
             output: Some(&self.settings.output),
-            agents,
+            agents: AgentBuild::without_names(agents, |_| false),
+            ..EvaluatedFiles::default()
         };
         self.builds.evaluate(self.repo, &wanted)
     }
@@ -148,9 +141,8 @@ impl NamespaceInputs<'_> {
                     .map(|(kind, holder)| (document.origin.clone(), kind, holder))
             },
         )?;
-        let files: HashSet<Arc<Utf8Path>> =
-            read.iter().map(|(origin, ..)| origin.file.clone()).collect();
-        let evaluated = self.evaluated(&files, &BTreeMap::new());
+        let files = read.iter().map(|(origin, ..)| origin.file.clone()).collect();
+        let evaluated = self.evaluated(files, &BTreeMap::new());
         let mut held = VariablesByObject::new();
         for (origin, kind, holder) in
             read.iter().filter(|(origin, ..)| !evaluated.read.contains_key(origin))

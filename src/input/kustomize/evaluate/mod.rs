@@ -133,28 +133,29 @@ pub(crate) struct BuiltDirectory<'a> {
 }
 
 /// The files to evaluate.
+#[derive(Default)]
 pub(crate) struct EvaluatedFiles<'a> {
     /// Files with objects that sipgen reads.
-    pub(crate) files: &'a HashSet<Arc<Utf8Path>>,
+    pub(crate) files: HashSet<Arc<Utf8Path>>,
     /// Files among them for which a failed build is an error.
-    pub(crate) vital: &'a HashSet<Arc<Utf8Path>>,
+    pub(crate) vital: HashSet<Arc<Utf8Path>>,
     /// Kinds of hosts and requests. Two objects in vital files have findings of their own, and builds
     /// leave out no request.
     pub(crate) vital_kinds: &'a [&'a str],
     /// Files that have findings of their own because they cannot be parsed.
-    pub(crate) unreadable: &'a HashSet<Arc<Utf8Path>>,
+    pub(crate) unreadable: HashSet<Arc<Utf8Path>>,
     /// Set if kustomize refuses files outside of the kustomization's directory, as it does by
     /// default. Flux does not.
     pub(crate) is_restricted: bool,
     /// Files among them with requests. Builds that give them several namespaces make several
     /// requests of each.
-    pub(crate) requests: &'a HashSet<Arc<Utf8Path>>,
+    pub(crate) requests: HashSet<Arc<Utf8Path>>,
     /// Files among them with hosts that kustomize leaves out of every build.
-    pub(crate) local: &'a HashSet<Arc<Utf8Path>>,
+    pub(crate) local: HashSet<Arc<Utf8Path>>,
     /// Output directory if what it will have is not part of the evaluated builds.
     pub(crate) output: Option<&'a Utf8Path>,
     /// Changes of agents' objects to builds, by the directory of the root.
-    pub(crate) agents: &'a BTreeMap<Utf8PathBuf, AgentBuild>,
+    pub(crate) agents: BTreeMap<Utf8PathBuf, AgentBuild>,
 }
 
 impl Renaming {
@@ -353,20 +354,13 @@ impl Builds {
         let read =
             |file: &Utf8PathBuf| Some((file.clone(), ResourceFile::new(repo, file, &[], true)?));
         let read = below.par_iter().filter_map(read).collect();
-        let files: HashSet<Arc<Utf8Path>> =
-            below.iter().map(|file| Arc::from(file.as_path())).collect();
-        let vital = files.iter().filter(|file| (built.is_vital)(file)).cloned().collect();
+        let vital = below.iter().filter(|file| (built.is_vital)(file));
         let agents = built.agent.iter().map(|build| (built.directory.clone(), (*build).clone()));
         let wanted = EvaluatedFiles {
-            files: &files,
-            vital: &vital,
-            vital_kinds: &[],
-            unreadable: &HashSet::new(),
+            vital: vital.map(|file| Arc::from(file.as_path())).collect(),
             is_restricted: built.is_restricted,
-            requests: &HashSet::new(),
-            local: &HashSet::new(),
-            output: None,
-            agents: &agents.collect(),
+            agents: agents.collect(),
+            ..EvaluatedFiles::default()
         };
         let budget = EvaluationBudget::default();
         BuildEvaluation::new(self, repo, &wanted, &read, &budget).build(built.directory)

@@ -123,7 +123,7 @@ impl BuildEvaluation<'_> {
     fn patched<'o>(&'o self, objects: &'o mut BuildObjects) -> PatchedObjects<'o> {
         let index = ObjectIndex::new(&objects.list);
         PatchedObjects {
-            vital: Some(self.wanted.vital),
+            vital: Some(&self.wanted.vital),
             lacks_output: self.wanted.output.is_some()
                 && (self.is_above_root || !self.component_bases.is_empty()),
             budget: self.budget,
