@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{BuildRoot, Builds, FileReach, KustomizationNode, children, join, walk};
+use super::{BuildRoot, Builds, FileReach, KustomizationNode, join};
 use crate::base::finding::Place;
 use crate::base::grouping::grouped;
 use crate::input::load::Files;
@@ -63,7 +63,7 @@ impl Builds {
         let mut reached = HashMap::new();
         if let Some(node) = self.nodes.get(directory) {
             let reach = FileReach { root: usize::MAX, namespace: None };
-            walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
+            self.walk(node, components, reach, &mut reached);
         }
         reached
     }

@@ -46,7 +46,12 @@ pub struct Builds {
     reached: HashMap<Utf8PathBuf, Vec<FileReach>>,
     patches: BTreeSet<Utf8PathBuf>,
     nodes: BTreeMap<Utf8PathBuf, KustomizationNode>,
+    /// Namespaces that kustomizations set in builds that list them as components.
+    component_namespaces: HashMap<Utf8PathBuf, GivenNamespace>,
 }
+
+/// A namespace, and the kustomization that sets it.
+type GivenNamespace = (String, Arc<Utf8Path>);
 
 /// An outermost kustomization: no other kustomization of the repo lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +69,7 @@ pub struct FileReach {
     pub root: usize,
     /// Namespace that the build sets, and the kustomization that sets it: the outermost on the path
     /// that sets one. Builds with other changes are evaluated.
-    pub namespace: Option<(String, Arc<Utf8Path>)>,
+    pub namespace: Option<GivenNamespace>,
 }
 
 #[derive(Debug, Clone)]
@@ -77,22 +82,23 @@ struct KustomizationNode {
     resources: Vec<Utf8PathBuf>,
     /// Directories of its components, which also transform its resources.
     components: Vec<Utf8PathBuf>,
-    /// Its own file if it has generators. The file represents the generated objects in
-    /// [`Builds::reach`].
-    generates: Option<Utf8PathBuf>,
-    /// Namespace that it sets in a build that lists it as a component.
-    as_component: Option<(String, Arc<Utf8Path>)>,
 }
 
 impl KustomizationNode {
     /// Returns the namespace that it sets, and its file.
-    fn namespace(&self) -> Option<(String, Arc<Utf8Path>)> {
+    fn namespace(&self) -> Option<GivenNamespace> {
         Some((non_empty(&self.kustomization.namespace)?.to_owned(), self.origin.file.clone()))
     }
 
     /// Returns whether it is a Component, which is built only as part of another kustomization.
     fn is_component(&self) -> bool {
         self.kustomization.kind.as_deref() == Some("Component")
+    }
+
+    /// Returns its own file if it has generators. The file represents the generated objects in
+    /// [`Builds::reach`].
+    fn generates(&self) -> Option<&Utf8Path> {
+        self.kustomization.all_generators().next().map(|_| &*self.origin.file)
     }
 
     /// Returns the place that lists a file or the directory of a kustomization.
@@ -119,24 +125,6 @@ impl KustomizationNode {
     }
 }
 
-/// Sets the namespace of each kustomization as a component: its own, otherwise that of the last of its
-/// components that sets one. In `order`, each directory follows those that it lists. Cycles, where it
-/// stays incomplete, are refused elsewhere.
-fn join_namespaces(
-    nodes: &mut BTreeMap<Utf8PathBuf, KustomizationNode>,
-    order: impl IntoIterator<Item = Utf8PathBuf>,
-) {
-    for directory in order {
-        let Some(node) = nodes.get(&directory) else {
-            continue;
-        };
-        let mut components = node.components.iter().rev();
-        let joined = components.find_map(|it| nodes.get(it)?.as_component.clone());
-        let namespace = node.namespace().or(joined);
-        nodes.entry(directory).and_modify(|node| node.as_component = namespace);
-    }
-}
-
 impl Builds {
     /// Derives the builds from all kustomizations of a repo. Reports cycles.
     pub fn new(kustomizations: Vec<(Origin, Kustomization)>) -> (Self, Vec<Finding>) {
@@ -155,12 +143,9 @@ impl Builds {
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches
                 .extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            let generates = kustomization.all_generators().next().is_some();
             let node = KustomizationNode {
-                generates: generates.then(|| origin.file.to_path_buf()),
                 origin: origin.clone(),
                 directory: directory.clone(),
-                as_component: None,
                 kustomization,
                 resources,
                 components,
@@ -178,7 +163,7 @@ impl Builds {
             }
         }
 
-        let (order, cycles) = in_order(&nodes);
+        let (component_namespaces, cycles) = component_namespaces(&nodes);
         findings.extend(cycles.into_iter().map(|(node, next)| {
             let listed = node.place_of_listed(&next.directory);
             let file = &node.origin.file;
@@ -189,28 +174,78 @@ impl Builds {
             .at(listed.unwrap_or_else(|| Place::File(file.clone())))
             .help("remove one of the references; kustomize cannot build a cycle")
         }));
-        let order: Vec<Utf8PathBuf> = order.into_iter().cloned().collect();
-        join_namespaces(&mut nodes, order);
         // Kustomizations that others list are not built on their own, and neither are components.
-        let inner: BTreeSet<&Utf8PathBuf> = nodes
-            .values()
-            .flat_map(KustomizationNode::listed)
-            .filter(|path| nodes.contains_key(*path))
-            .collect();
-        let mut builds = Builds { patches, ..Builds::default() };
-        for (directory, node) in &nodes {
-            if inner.contains(directory) || node.is_component() {
+        let inner: BTreeSet<&Utf8PathBuf> =
+            nodes.values().flat_map(KustomizationNode::listed).collect();
+        let is_root = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
+            !inner.contains(directory) && !node.is_component()
+        };
+        let roots = nodes.iter().filter(is_root).map(|(directory, node)| BuildRoot {
+            directory: directory.clone(),
+            file: node.origin.file.clone(),
+        });
+        let roots = roots.collect();
+        let mut reached = HashMap::new();
+        let mut builds =
+            Builds { roots, patches, nodes, component_namespaces, ..Builds::default() };
+        for (root, BuildRoot { directory, .. }) in builds.roots.iter().enumerate() {
+            let node = &builds.nodes[directory];
+            let reach = FileReach { root, namespace: node.namespace() };
+            builds.walk(node, usize::MAX, reach, &mut reached);
+        }
+        builds.reached = reached;
+        (builds, findings)
+    }
+
+    /// Walks down from the resources and the first `components` components of a kustomization.
+    ///
+    /// An outer namespace wins over an inner one, because kustomize runs the outer transformer last.
+    /// A directory is entered once per distinct namespace, however many paths lead there, so cycles
+    /// end.
+    fn walk(
+        &self,
+        node: &KustomizationNode,
+        components: usize,
+        reach: FileReach,
+        reached: &mut HashMap<Utf8PathBuf, Vec<FileReach>>,
+    ) {
+        let mut entered: HashSet<(&Utf8Path, FileReach)> = HashSet::new();
+        let mut pending = self.children(node, components, reach);
+        while let Some((path, mut reach)) = pending.pop() {
+            if !entered.insert((path, reach.clone())) {
                 continue;
             }
-            let root = builds.roots.len();
-            builds
-                .roots
-                .push(BuildRoot { directory: directory.clone(), file: node.origin.file.clone() });
-            let reach = FileReach { root, namespace: node.namespace() };
-            walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
+            match self.nodes.get(path) {
+                Some(node) => {
+                    reach.namespace = reach.namespace.or_else(|| node.namespace());
+                    pending.extend(self.children(node, usize::MAX, reach));
+                }
+                None => reached.entry(path.to_owned()).or_default().push(reach),
+            }
         }
-        builds.nodes = nodes;
-        (builds, findings)
+    }
+
+    /// Returns the entries of a kustomization, each with its reach; only the first `components`
+    /// components count.
+    ///
+    /// Components run in order, each on everything accumulated so far. The last namespace wins.
+    /// Resources of a component are changed by that component and later ones only.
+    fn children<'a>(
+        &'a self,
+        node: &'a KustomizationNode,
+        components: usize,
+        mut reach: FileReach,
+    ) -> Vec<(&'a Utf8Path, FileReach)> {
+        let mut children = Vec::new();
+        for component in node.components.iter().take(components).rev() {
+            children.push((component.as_path(), reach.clone()));
+            let given = || self.component_namespaces.get(component).cloned();
+            reach.namespace = reach.namespace.or_else(given);
+        }
+        let resources = node.resources.iter().map(Utf8PathBuf::as_path);
+        let listed = resources.chain(node.generates());
+        children.extend(listed.map(|path| (path, reach.clone())));
+        children
     }
 
     /// Returns the paths by which builds reach a file, or none.
@@ -280,12 +315,8 @@ impl Builds {
 
     /// Returns the place of `namespace` in a kustomization file.
     pub fn place_of_namespace(&self, file: &Arc<Utf8Path>) -> Place {
-        self.node_of(file)
-            .map_or_else(|| Place::File(file.clone()), |node| node.origin.at(["namespace"]))
-    }
-
-    fn node_of(&self, file: &Utf8Path) -> Option<&KustomizationNode> {
-        self.nodes.get(file.parent().unwrap_or(Utf8Path::new("")))
+        let node = file.parent().and_then(|directory| self.nodes.get(directory));
+        node.map_or_else(|| Place::File(file.clone()), |node| node.origin.at(["namespace"]))
     }
 
     /// Returns whether a directory has a kustomization.
@@ -317,62 +348,16 @@ impl Builds {
     }
 }
 
-/// Returns the entries of a kustomization, each with its reach; only the first `components`
-/// components count.
-///
-/// Components run in order, each on everything accumulated so far. The last namespace wins.
-/// Resources of a component are changed by that component and later ones only.
-fn children<'a>(
-    nodes: &'a BTreeMap<Utf8PathBuf, KustomizationNode>,
-    node: &'a KustomizationNode,
-    components: usize,
-    mut reach: FileReach,
-) -> Vec<(&'a Utf8PathBuf, FileReach)> {
-    let mut children = Vec::new();
-    // Backwards: a component is changed by itself and by later ones only.
-    for component in node.components.iter().take(components).rev() {
-        children.push((component, reach.clone()));
-        reach.namespace = reach.namespace.or_else(|| nodes.get(component)?.as_component.clone());
-    }
-    children.extend(
-        node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())),
-    );
-    children
-}
-
-/// Walks down from the listed entries.
-///
-/// An outer namespace wins over an inner one, because kustomize runs the outer transformer last. A
-/// directory is entered once per distinct namespace, however many paths lead there, so cycles end.
-fn walk<'a>(
-    nodes: &'a BTreeMap<Utf8PathBuf, KustomizationNode>,
-    listed: Vec<(&'a Utf8PathBuf, FileReach)>,
-    reached: &mut HashMap<Utf8PathBuf, Vec<FileReach>>,
-) {
-    let mut entered: HashSet<(&Utf8PathBuf, FileReach)> = HashSet::new();
-    let mut pending = listed;
-    while let Some((path, mut reach)) = pending.pop() {
-        if !entered.insert((path, reach.clone())) {
-            continue;
-        }
-        match nodes.get(path) {
-            Some(node) => {
-                reach.namespace = reach.namespace.or_else(|| node.namespace());
-                pending.extend(children(nodes, node, usize::MAX, reach));
-            }
-            None => reached.entry(path.clone()).or_default().push(reach),
-        }
-    }
-}
-
 /// A kustomization of a cycle, and its entry that leads back to itself.
 type Cycle<'a> = (&'a KustomizationNode, &'a KustomizationNode);
 
-/// Returns the directories, each after those that it lists, and one kustomization of each cycle.
-fn in_order(
+/// Returns the namespaces that kustomizations set as components: each its own, otherwise that of the
+/// last of its components that sets one. Also returns one kustomization of each cycle, where
+/// namespaces stay incomplete.
+fn component_namespaces(
     nodes: &BTreeMap<Utf8PathBuf, KustomizationNode>,
-) -> (Vec<&Utf8PathBuf>, Vec<Cycle<'_>>) {
-    let mut order: Vec<&Utf8PathBuf> = Vec::with_capacity(nodes.len());
+) -> (HashMap<Utf8PathBuf, GivenNamespace>, Vec<Cycle<'_>>) {
+    let mut namespaces: HashMap<Utf8PathBuf, GivenNamespace> = HashMap::new();
     let mut done: HashSet<&Utf8PathBuf> = HashSet::new();
     // Depth-first search without recursion, so that long chains of kustomizations cannot exhaust
     // the stack.
@@ -383,16 +368,20 @@ fn in_order(
         // Each directory is pushed twice: to enter it, and below its entries, to leave it.
         let mut pending = vec![(start, false)];
         while let Some((directory, leave)) = pending.pop() {
+            let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else {
+                continue;
+            };
             if leave {
                 path.pop();
                 depths.remove(directory);
                 done.insert(directory);
-                order.push(directory);
+                let mut components = node.components.iter().rev();
+                let last = || components.find_map(|it| namespaces.get(it).cloned());
+                if let Some(namespace) = node.namespace().or_else(last) {
+                    namespaces.insert(directory.clone(), namespace);
+                }
                 continue;
             }
-            let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else {
-                continue;
-            };
             // The directory is on the current path: a cycle.
             if let Some(at) = depths.get(directory).copied() {
                 let next = path.get(at + 1).and_then(|next| nodes.get(*next));
@@ -405,7 +394,7 @@ fn in_order(
             pending.extend(node.listed().map(|listed| (listed, false)));
         }
     }
-    (order, cycles)
+    (namespaces, cycles)
 }
 
 #[cfg(test)]

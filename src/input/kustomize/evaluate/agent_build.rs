@@ -50,8 +50,6 @@ impl AgentBuild {
             kustomization,
             resources: Vec::new(),
             components: Vec::new(),
-            generates: None,
-            as_component: None,
         };
         let kustomization = Some(node);
         AgentBuild { by: by.to_owned(), kustomization, is_above_root, ..Self::default() }
