@@ -1,5 +1,7 @@
 //! JSON Schemas for editors, mainly yaml-language-server.
 
+use std::collections::BTreeMap;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -118,54 +120,54 @@ fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().for_deserialize().into_generator()
 }
 
-/// Returns the schema of metadata. Fields that people do not write may have any value.
+/// What identifies the object.
+// Fields that people do not write may have any value.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["name"]))]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ObjectMetadata {
+    /// The name, unique in the namespace.
+    #[schemars(extend("maxLength" = 253, "pattern" = OBJECT_NAME_PATTERN))]
+    name: String,
+    /// The namespace.
+    #[schemars(extend("maxLength" = 63, "pattern" = format!("^$|{NAMESPACE_PATTERN}")))]
+    namespace: String,
+    /// Keys and values by which objects are selected.
+    #[schemars(extend(
+        "propertyNames" = {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
+        "additionalProperties" = {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
+    ))]
+    labels: BTreeMap<String, String>,
+    /// Keys and values that tools read.
+    annotations: BTreeMap<String, String>,
+    /// When the object was created.
+    creation_timestamp: Value,
+    /// The seconds in which its deletion may end.
+    deletion_grace_period_seconds: Value,
+    /// When it is to be gone.
+    deletion_timestamp: Value,
+    /// What controllers do before it is deleted.
+    finalizers: Value,
+    /// The start of a name that the API server makes.
+    generate_name: Value,
+    /// The number of changes of its spec.
+    generation: Value,
+    /// Which program set which field.
+    managed_fields: Value,
+    /// Objects with which it is deleted.
+    owner_references: Value,
+    /// The number of its last change.
+    resource_version: Value,
+    /// Its path in the API, before Kubernetes 1.20.
+    self_link: Value,
+    /// What tells it from an earlier object of its name.
+    uid: Value,
+}
+
+/// Returns the schema of metadata.
 fn metadata() -> Value {
-    let described = |text: &str| json!({"description": text});
-    json!({
-        "description": "What identifies the object.",
-        "type": "object",
-        "required": ["name"],
-        "properties": {
-            "name": {
-                "description": "The name, unique in the namespace.",
-                "type": "string",
-                "maxLength": 253,
-                "pattern": OBJECT_NAME_PATTERN
-            },
-            "namespace": {
-                "description": "The namespace.",
-                "type": "string",
-                "maxLength": 63,
-                "pattern": format!("^$|{NAMESPACE_PATTERN}")
-            },
-            "labels": {
-                "description": "Keys and values by which objects are selected.",
-                "type": "object",
-                "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
-                "additionalProperties": {
-                    "type": "string",
-                    "maxLength": 63,
-                    "pattern": LABEL_VALUE_PATTERN
-                }
-            },
-            "annotations": {
-                "description": "Keys and values that tools read.",
-                "type": "object",
-                "additionalProperties": {"type": "string"}
-            },
-            "creationTimestamp": described("When the object was created."),
-            "deletionGracePeriodSeconds": described("The seconds in which its deletion may end."),
-            "deletionTimestamp": described("When it is to be gone."),
-            "finalizers": described("What controllers do before it is deleted."),
-            "generateName": described("The start of a name that the API server makes."),
-            "generation": described("The number of changes of its spec."),
-            "managedFields": described("Which program set which field."),
-            "ownerReferences": described("Objects with which it is deleted."),
-            "resourceVersion": described("The number of its last change."),
-            "selfLink": described("Its path in the API, before Kubernetes 1.20."),
-            "uid": described("What tells it from an earlier object of its name.")
-        }
-    })
+    ObjectMetadata::json_schema(&mut generator()).to_value()
 }
 
 fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
