@@ -14,7 +14,7 @@ use crate::base::finding::{Code, Finding};
 use crate::base::layout;
 use crate::base::text::in_shell;
 use crate::base::tree::Tree;
-use crate::input::git::{Checkout, HeadCommit, History};
+use crate::input::git::{Checkout, Commits};
 use crate::input::load::Files;
 use crate::output::compare::{Change, OutputChanges};
 use crate::plan::Plan;
@@ -24,11 +24,11 @@ use crate::site::Site;
 /// deleted them, or generated them from other inputs. Empty without a git repo.
 pub(crate) fn edited(repo: &Files, changes: &OutputChanges) -> BTreeSet<Utf8PathBuf> {
     let has_changes = !changes.files.is_empty() && repo.are_on_disk();
-    let Some(head) = has_changes.then(|| HeadCommit::around(repo.root())).flatten() else {
+    let Some(head) = has_changes.then(|| Commits::checked_out(repo.root())).flatten() else {
         return BTreeSet::new();
     };
     let is_committed = |(path, change): &(&Utf8PathBuf, &Change)| {
-        change.texts().1.is_some_and(|after| head.has(path, Some(after)))
+        change.texts().1.is_some_and(|after| head.have(path, Some(after)))
     };
     changes.files.iter().filter(is_committed).map(|(path, _)| path.clone()).collect()
 }
@@ -63,9 +63,8 @@ pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSe
         site.inventory.host(host).is_some_and(|host| host.assignment.claims.is_empty())
     };
     let hosts: Vec<&HostKey> = plan.released.keys().filter(is_new).filter(is_unlabelled).collect();
-    let history =
-        if hosts.is_empty() || !repo.are_on_disk() { None } else { History::around(repo.root()) };
-    let Some(history) = history else {
+    let has_new = !hosts.is_empty() && repo.are_on_disk();
+    let Some(history) = has_new.then(|| Commits::maybe_applied(repo.root())).flatten() else {
         return BTreeSet::new();
     };
     let released = output.join(layout::released_directory()).join(layout::OBSERVED_HOSTS);
@@ -78,7 +77,7 @@ pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSe
             .flatten()
             .map(|held| &*held.origin.file)
             .chain([released.as_path()]);
-        !files.any(|file| history.has(file, host.name.as_str()))
+        !files.any(|file| history.mention(file, host.name.as_str()))
     };
     hosts.into_iter().filter(is_uncommitted).cloned().collect()
 }

@@ -1,21 +1,18 @@
 //! git operations that several rooms use.
 //!
 //! * `open`: opens the repo around a directory, and its index, by git's own rules.
-//! * `head`: the files of the checked-out commit.
-//! * `history`: the files of all commits that an agent may have applied.
+//! * `commits`: the files of the checked-out commit, and of all commits that an agent may have applied.
 //! * `version`: the commit that files have.
 //! * `checkout`: directories of a worktree as git sees them.
 
 mod checkout;
-mod head;
-mod history;
+mod commits;
 pub(crate) mod open;
 mod version;
 
 pub use checkout::{Checkout, DirectoryState, Hook, LastChange};
 pub(crate) use checkout::{entry_id, is_executable};
-pub(crate) use head::HeadCommit;
-pub(crate) use history::History;
+pub(crate) use commits::{Commits, head_id};
 pub use open::{EnclosingRepo, KnownBranches, around};
 pub use version::{RepoVersion, version};
 

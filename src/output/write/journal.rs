@@ -26,7 +26,7 @@ use super::{
     staged_file,
 };
 use crate::base::layout;
-use crate::input::git::HeadCommit;
+use crate::input::git::{Commits, head_id};
 use crate::output::compare::{Change, OutputChanges};
 
 /// File name of the journal. It matches the pattern of temporary files, so no other code treats it
@@ -139,9 +139,8 @@ impl Journal {
         });
         let hosts = hosts.collect();
         let below = changes.keys().filter_map(|path| path.strip_prefix(output).ok());
-        let head = HeadCommit::around(root).map(|head| head.id());
         Self {
-            head,
+            head: head_id(root),
             hosts,
             directories: above(below).into_iter().map(Utf8Path::to_owned).collect(),
         }
@@ -183,7 +182,7 @@ impl Journal {
 
     /// Returns the changes that restore the files of hosts.
     fn undoing(&self, root: &Utf8Path, output: &Utf8Path) -> Result<OutputChanges, WriteError> {
-        let head = HeadCommit::around(root).filter(|head| Some(head.id()) != self.head);
+        let head = Commits::checked_out(root).filter(|_| head_id(root) != self.head);
         let mut changes = OutputChanges::default();
         for (path, JournalEntry { before, after }) in &self.hosts {
             let path = output.join(path);
@@ -197,7 +196,7 @@ impl Journal {
             };
             // Files that someone else changed since are left alone.
             let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == *after;
-            let is_committed = || head.as_ref().is_some_and(|head| head.has(&path, now.as_deref()));
+            let is_committed = || head.as_ref().is_some_and(|head| head.have(&path, now.as_deref()));
             if is_of_the_killed && !is_committed() {
                 let change = Change::between(now, before.clone());
                 changes.files.extend(change.map(|change| (path, change)));
