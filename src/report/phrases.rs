@@ -239,6 +239,7 @@ fn remarks(host: &ReleasedHost, name: Name<'_>) -> String {
 
 fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
     let EndpointChange { kind, service, before, after } = change;
+    let (before, after) = (before.as_ref(), after.as_ref());
     let what = match kind {
         EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
         EndpointKind::Issuer => "issuer".to_owned(),
@@ -246,17 +247,8 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
         EndpointKind::Service => format!("endpoint of {}", name(service)),
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
-    let [before, after] = [before, after].map(|text| text.as_ref().map(|text| name(text)));
-    match (before, after) {
-        (Some(before), Some(after)) => {
-            DiffLine::new(FileState::Changed, format!("{what}: {before} -> {after}"))
-        }
-        (Some(before), None) => DiffLine::new(FileState::Deleted, format!("{what}: {before}")),
-        (None, after) => {
-            let after = after.unwrap_or_default();
-            DiffLine::new(FileState::Created, format!("{what}: {after}"))
-        }
-    }
+    let sides: Vec<String> = before.into_iter().chain(after).map(|text| name(text)).collect();
+    DiffLine::new(FileState::from_sides((before, after)), format!("{what}: {}", sides.join(" -> ")))
 }
 
 /// Lists changes outside of clusters. A kustomization of declared hosts that only lists other

@@ -275,7 +275,7 @@ pub(crate) fn outlived<'a>(
 
 impl FileState {
     /// Returns the state of something that differs.
-    fn from_sides<T>(sides: (Option<T>, Option<T>)) -> Self {
+    pub(crate) fn from_sides<T>(sides: (Option<T>, Option<T>)) -> Self {
         match sides {
             (None, _) => FileState::Created,
             (_, None) => FileState::Deleted,
