@@ -1,6 +1,6 @@
 //! Changes of Flux and Argo CD objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
@@ -35,13 +35,12 @@ pub(super) fn changes(
     is_gone: &dyn Fn(&Utf8Path) -> bool,
 ) -> Vec<AgentObjects> {
     let change = |(directory, files): (&Utf8Path, ChangedFiles<'_>)| {
-        let after: BTreeSet<Identity> = deleting(&files, |(_, after)| after).into_keys().collect();
-        let lost =
-            deleting(&files, |(before, _)| before).into_iter().filter(|(object, applied)| {
-                let stays =
-                    |directory: &Utf8PathBuf| !is_gone(&directory.join(layout::KUSTOMIZATION));
-                !after.contains(object) && applied.as_ref().is_some_and(stays)
-            });
+        let before = deleting(&files, |(before, _)| before);
+        let after = deleting(&files, |(_, after)| after);
+        let lost = before.iter().filter(|(object, applied)| {
+            let stays = |directory: &Utf8PathBuf| !is_gone(&directory.join(layout::KUSTOMIZATION));
+            !after.contains_key(*object) && applied.as_ref().is_some_and(stays)
+        });
         AgentObjects {
             directory: directory.to_owned(),
             state: FileState::by_witness(&files, layout::KUSTOMIZATION),

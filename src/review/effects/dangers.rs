@@ -319,26 +319,19 @@ fn endpoint_harm(review: &ClusterReview, change: &EndpointChange) -> Option<Harm
     let EndpointChange { kind, service, after, .. } = change;
     let (cluster, after) = (review.cluster.clone(), after.clone());
     let before = change.before.clone()?;
-    match kind {
-        EndpointKind::ControlPlane => {
-            Some(Harm::ControlPlaneEndpointChanges { cluster, before, after })
+    // These endpoints include the port, so one danger is enough.
+    let mut told = review.endpoints.iter().filter(|other| {
+        matches!(other.kind, EndpointKind::ControlPlane | EndpointKind::Issuer)
+            && other.before.is_some()
+    });
+    Some(match kind {
+        EndpointKind::ControlPlane => Harm::ControlPlaneEndpointChanges { cluster, before, after },
+        EndpointKind::Issuer => Harm::IssuerChanges { cluster, before, after },
+        EndpointKind::NodePorts
+            if change.closes_ports() && told.all(|other| other.service != *service) =>
+        {
+            Harm::NodePortChanges { cluster, service: service.clone(), before, after }
         }
-        EndpointKind::Issuer => Some(Harm::IssuerChanges { cluster, before, after }),
-        EndpointKind::NodePorts => {
-            // These endpoints include the port, so one danger is enough.
-            let told = review.endpoints.iter().any(|other| {
-                matches!(other.kind, EndpointKind::ControlPlane | EndpointKind::Issuer)
-                    && other.service == *service
-                    && other.before.is_some()
-            });
-            let service = service.clone();
-            (change.closes_ports() && !told).then_some(Harm::NodePortChanges {
-                cluster,
-                service,
-                before,
-                after,
-            })
-        }
-        EndpointKind::JumpHost | EndpointKind::Service => None,
-    }
+        EndpointKind::NodePorts | EndpointKind::JumpHost | EndpointKind::Service => return None,
+    })
 }
