@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::capacity::{lacking_words, write_purchase};
-use super::{ERROR, ReportText, STRONG, WARNING, one_line, styled, write_heading};
+use super::{ERROR, ReportText, STRONG, WARNING, one_line, plain, styled, write_heading};
 use crate::ask::drain::{Drain, DrainMove, DrainVerdict, Occupant};
 use crate::base::text::{abbreviated, counted};
 
@@ -41,12 +41,10 @@ pub fn drain(drain: &Drain) -> ReportText {
         DrainVerdict::Impossible | DrainVerdict::NoOrder => ERROR,
     };
     writeln!(out, "{}", styled(style, verdict(drain)));
-    for bound in &drain.bound {
-        let line = format!("{} of {} cannot move: {}", bound.host, bound.cluster, bound.why);
+    let bound = drain.bound.iter();
+    let bound = bound.map(|it| format!("{} of {} cannot move: {}", it.host, it.cluster, it.why));
+    for line in bound.chain(drain.lacking.iter().map(lacking_words)) {
         writeln!(out, "  {}", one_line(&line));
-    }
-    for lacks in &drain.lacking {
-        writeln!(out, "  {}", one_line(&lacking_words(lacks)));
     }
     if let Some(purchase) = &drain.purchase {
         write_heading(&mut out, "to buy, if no other host moves");
@@ -55,11 +53,8 @@ pub fn drain(drain: &Drain) -> ReportText {
     if !drain.waiting.is_empty() {
         write_heading(&mut out, "replaced, and waiting for a snapshot that shows them unused");
         for occupant in &drain.waiting {
-            let host = one_line(&occupant.host.to_string());
-            writeln!(out, "  {}: {host}", set(occupant));
-            if let Some(line) = first(occupant) {
-                writeln!(out, "    {}", one_line(&line));
-            }
+            writeln!(out, "  {}: {}", set(occupant), plain(&occupant.host));
+            first(occupant).iter().for_each(|line| writeln!(out, "    {}", one_line(line)));
         }
     }
     for (number, step) in (1..).zip(&drain.steps) {
@@ -68,10 +63,9 @@ pub fn drain(drain: &Drain) -> ReportText {
             writeln!(out, "  no move: wait until the hosts above are released");
         }
         for made in &step.moves {
-            writeln!(out, "  {}", line(made));
-            for more in details(made) {
-                writeln!(out, "    {}", one_line(&more));
-            }
+            let (from, to) = (plain(&made.from.host), plain(&made.to));
+            writeln!(out, "  {}: {from} -> {to}", set(&made.from));
+            details(made).iter().for_each(|more| writeln!(out, "    {}", one_line(more)));
         }
     }
     if !drain.unused.is_empty() {
@@ -94,11 +88,10 @@ pub fn drain(drain: &Drain) -> ReportText {
 
 fn verdict(drain: &Drain) -> String {
     match drain.verdict {
-        DrainVerdict::Planned if drain.moves == 0 && drain.waiting.is_empty() => {
-            "no move needed: no cluster has these hosts".to_owned()
-        }
         DrainVerdict::Planned if drain.moves == 0 => {
-            "no move needed: other hosts have replaced these hosts".to_owned()
+            let has_waiting = !drain.waiting.is_empty();
+            let why = if has_waiting { "other hosts have replaced" } else { "no cluster has" };
+            format!("no move needed: {why} these hosts")
         }
         DrainVerdict::Planned => {
             let proof = match (drain.has_fewest_moves, drain.has_fewest_steps) {
@@ -128,11 +121,6 @@ fn set(occupant: &Occupant) -> String {
     one_line(&format!("{} {}", occupant.cluster, occupant.part))
 }
 
-fn line(made: &DrainMove) -> String {
-    let move_ = format!("{} -> {}", made.from.host, made.to);
-    format!("{}: {}", set(&made.from), one_line(&move_))
-}
-
 /// Returns why a host moves that is not drained, and what releases it.
 fn details(made: &DrainMove) -> Vec<String> {
     let why = made.reason.iter().map(|reason| format!("because {reason}"));
@@ -141,12 +129,9 @@ fn details(made: &DrainMove) -> Vec<String> {
 
 /// Returns what to do so that the host is released.
 fn first(occupant: &Occupant) -> Option<String> {
-    let machine = occupant.machine.as_ref();
-    let command = machine.map(|machine| machine.command.clone());
-    let in_use = occupant.in_use.as_ref();
+    let command = occupant.machine.as_ref().map(|machine| machine.command.clone());
     command.or_else(|| {
-        in_use.map(|why| {
-            format!("{why}: move its workload, and release the host from its user first")
-        })
+        let why = occupant.in_use.as_ref()?;
+        Some(format!("{why}: move its workload, and release the host from its user first"))
     })
 }

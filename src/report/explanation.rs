@@ -1,5 +1,7 @@
 //! Explanations of assignments.
 
+use std::fmt::Display;
+
 use super::{ERROR, ReportText, STRONG, one_line, styled, width, write_unserved_machines};
 use crate::base::grouping::{grouped, grouped_in_order};
 use crate::base::text::counted;
@@ -17,8 +19,8 @@ pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
         priority => format!(", priority {priority}"),
     };
     let left = if explanation.left_as_it_is { ": has errors and is left unchanged" } else { "" };
-    let head = styled(STRONG, format_args!("cluster {}", explanation.cluster));
-    writeln!(out, "{head}{priority}{left}");
+    let cluster = styled(STRONG, format_args!("cluster {}", explanation.cluster));
+    writeln!(out, "{cluster}{priority}{left}");
     if explanation.kind.descriptor().is_named_in_lists {
         let name = explanation.provisioning.iter().map(|name| format!(" {}", one_line(name)));
         let name: String = name.collect();
@@ -27,12 +29,7 @@ pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
     let (machines, node_sets): (Vec<_>, Vec<_>) =
         explanation.node_sets.iter().partition(|set| set.part.node.is_some());
     for NodeSetExplanation { part, wanted, hosts, shortage, .. } in node_sets {
-        let style = if hosts.len() < *wanted { ERROR } else { STRONG };
-        writeln!(
-            out,
-            "  {}",
-            styled(style, format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host")))
-        );
+        writeln!(out, "  {}", head(part, hosts.len(), *wanted, "host"));
         let width = width(hosts.iter().map(|host| host.host.to_string()));
         for AssignedHost { host, how, domains, .. } in hosts {
             let domains: String =
@@ -52,6 +49,12 @@ pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
     out
 }
 
+/// Formats how many of the wanted hosts or machines a part of a cluster has.
+fn head(part: &dyn Display, have: usize, wanted: usize, noun: &str) -> String {
+    let style = if have < wanted { ERROR } else { STRONG };
+    styled(style, format!("{part}: has {} of {wanted}", counted(have, noun)))
+}
+
 /// Maximum numbers of machine names on a line, and of their characters.
 const MACHINES_NAMED: usize = 3;
 const NAMES_LENGTH: usize = 40;
@@ -64,9 +67,7 @@ fn write_machines(out: &mut ReportText, machines: &[&NodeSetExplanation]) {
     for (role, role_machines) in grouped(machines.iter().map(|it| (it.part.role, *it))) {
         let wanted: usize = role_machines.iter().map(|machine| machine.wanted).sum();
         let have = role_machines.iter().filter(|machine| !machine.hosts.is_empty()).count();
-        let style = if have < wanted { ERROR } else { STRONG };
-        let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
-        writeln!(out, "  {}", styled(style, head));
+        writeln!(out, "  {}", head(&role, have, wanted, "machine"));
         for row in role_machines.iter().flat_map(|machine| rows(machine)) {
             let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
             writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end());
