@@ -125,20 +125,35 @@ fn changes<'a>(
         if is_enabled == Some(false) {
             continue;
         }
-        for (route, change) in field_changes(field, patch, set, class) {
+        let definitions = list(patch, "/definitions").enumerate();
+        let selecting = definitions.filter(|(_, definition)| selects(definition, set, class));
+        let all = selecting.flat_map(|(definition_index, definition)| {
+            let changes = list(definition, "/jsonPatches").enumerate();
+            changes.map(move |(change_index, change)| (definition_index, change_index, change))
+        });
+        for (definition_index, change_index, change) in all {
             let (op, path) = (text(change, "/op"), text(change, "/path"));
+            if !is_below(path, field) && !is_below(field, path) {
+                continue;
+            }
             let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
                 _ if op == "remove" => Some(Value::Null),
                 (Some(value), _) => Some(value.clone()),
                 (None, "") => rendered(text(change, "/valueFrom/template"), variable),
                 (None, name) => variable(name),
             };
-            let route = [vec![index.into()], route].concat();
+            let definition = [index.into(), "definitions".into(), definition_index.into()];
+            let route = [&definition[..], &["jsonPatches".into(), change_index.into()]].concat();
             let value = value.filter(|_| is_enabled.is_some());
             changes.push(PatchChange { route, op, path, value });
         }
     }
     changes
+}
+
+/// Returns whether a JSON pointer is another one, or below it.
+fn is_below(one: &str, other: &str) -> bool {
+    one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns the value of a variable; `None` if it is unknown.
@@ -176,33 +191,6 @@ fn rendered(template: &str, variable: impl Fn(&str) -> Option<Value>) -> Option<
         _ => None,
     };
     yaml_serde::from_str(&expanded(template, "{{", "}}", field)?).ok()
-}
-
-/// Returns the changes of a patch that concern a field of the class's template, with their routes in it.
-fn field_changes<'a>(
-    field: &str,
-    patch: &'a Value,
-    set: &ScaledMachines<'_>,
-    class: &MachineClass<'_>,
-) -> Vec<(Vec<RouteStep>, &'a Value)> {
-    let is_below = |one: &str, other: &str| {
-        one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let mut found = Vec::new();
-    for (index, definition) in list(patch, "/definitions").enumerate() {
-        if !selects(definition, set, class) {
-            continue;
-        }
-        for (change_index, change) in list(definition, "/jsonPatches").enumerate() {
-            let path = text(change, "/path");
-            if is_below(path, field) || is_below(field, path) {
-                let route =
-                    ["definitions".into(), index.into(), "jsonPatches".into(), change_index.into()];
-                found.push((route.to_vec(), change));
-            }
-        }
-    }
-    found
 }
 
 fn list<'a>(value: &'a Value, path: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
