@@ -68,7 +68,6 @@ pub(super) fn machine_entries(
 /// Returns message and help for an invalid list entry.
 fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
     let keys: Vec<&str> = entry.keys().filter_map(Value::as_str).collect();
-    let is_field = |key: &&&str| FIELDS.contains(*key);
     // Other programs read such a name as a number or boolean, and kubectl rejects it as a key.
     if keys.len() < entry.len() {
         return Some((
@@ -77,10 +76,6 @@ fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
         ));
     }
     match keys.as_slice() {
-        [] => Some((
-            format!("an entry of `{list}` is not a machine"),
-            "write the machine's name, and its requirements below it".to_owned(),
-        )),
         [one] if FIELDS.contains(one) && !entry.values().any(Value::is_mapping) => Some((
             format!("an entry of `{list}` has no machine name"),
             format!("write the name before it: `- NAME: {{{one}: …}}`"),
@@ -92,7 +87,7 @@ fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
                 counted(several.len(), "key")
             );
             let name = several.iter().find(|key| !FIELDS.contains(*key));
-            let help = match (name, several.iter().find(is_field)) {
+            let help = match (name, several.iter().find(|key| FIELDS.contains(*key))) {
                 (Some(name), Some(field)) => {
                     format!("indent `{field}` further than `{name}`, the machine's name")
                 }
