@@ -72,10 +72,6 @@ struct ConnectorCheck<'c, 'k> {
 }
 
 impl ConnectorCheck<'_, '_> {
-    fn invalid(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.check.invalid_auth(route, message, help);
-    }
-
     fn names(&mut self, connector: &Connector, before: &[Connector], route: &Route) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         let id = &connector.id;
@@ -95,7 +91,7 @@ impl ConnectorCheck<'_, '_> {
             None
         };
         if let Some((message, help)) = id_mistake {
-            self.invalid(below(route, ["id"]), message, help);
+            self.check.invalid_auth(below(route, ["id"]), message, help);
         }
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
             self.check.found.report(
@@ -110,7 +106,7 @@ impl ConnectorCheck<'_, '_> {
     fn unknown_type(&mut self, kind: &str, route: &Route) {
         if kind.is_empty() {
             let help = "write its type, such as `type: ldap`";
-            return self.invalid(route.clone(), "the connector has no type", help);
+            return self.check.invalid_auth(route.clone(), "the connector has no type", help);
         }
         let names = || SCHEMA.types.keys().map(String::as_str);
         let help = match alike(kind, names()) {
@@ -118,7 +114,7 @@ impl ConnectorCheck<'_, '_> {
             None => format!("Dex knows {}", names().collect::<Vec<_>>().join(", ")),
         };
         let message = format!("Dex has no connector of type `{kind}`");
-        self.invalid(below(route, ["type"]), message, help);
+        self.check.invalid_auth(below(route, ["type"]), message, help);
     }
 
     /// Checks Dex's rules for combinations of settings.
@@ -127,20 +123,20 @@ impl ConnectorCheck<'_, '_> {
         let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
         match kind {
             "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => {
-                self.invalid(
+                self.check.invalid_auth(
                     below(route, ["caData"]),
                     "the connector cannot verify signatures: it requires either `ca` or `caData`",
                     "write the provider's certificate, PEM in base64, as `caData`",
                 )
             }
-            "github" if has("org") && has("orgs") => self.invalid(
+            "github" if has("org") && has("orgs") => self.check.invalid_auth(
                 below(route, ["org"]),
                 "Dex does not start with both `org` and `orgs`",
                 "write all organizations under `orgs`",
             ),
             "ldap" if has("bindDN") != has("bindPW") => {
                 let present = if has("bindDN") { "bindDN" } else { "bindPW" };
-                self.invalid(
+                self.check.invalid_auth(
                     below(route, [present]),
                     "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
                     "write both, or neither for anonymous access",
@@ -198,7 +194,7 @@ impl ConnectorCheck<'_, '_> {
                 _ => "Dex does not work without it".to_owned(),
             };
             let message = format!("{of} requires the setting `{name}`");
-            self.invalid(route.clone(), message, help);
+            self.check.invalid_auth(route.clone(), message, help);
         }
     }
 
@@ -225,7 +221,7 @@ impl ConnectorCheck<'_, '_> {
         };
         let message = format!("{} must be {expected}", setting_name(route));
         let help = "Dex does not start with another type; quote it if it is text";
-        self.invalid(route.clone(), message, help);
+        self.check.invalid_auth(route.clone(), message, help);
     }
 
     fn text(&mut self, text: &str, shape: &str, route: &Route) {
@@ -245,7 +241,7 @@ impl ConnectorCheck<'_, '_> {
                 "the redirectURI is not that of this Dex",
                 format!("remove it for `{callback}`, and register that with the provider"),
             ),
-            ("base64", _) if STANDARD.decode(text).is_err() => self.invalid(
+            ("base64", _) if STANDARD.decode(text).is_err() => self.check.invalid_auth(
                 route.clone(),
                 format!("{} is no base64", setting_name(route)),
                 "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints",
@@ -259,7 +255,7 @@ impl ConnectorCheck<'_, '_> {
             ),
             (words, _) if words.contains('|') && !words.split('|').any(|word| word == text) => {
                 let help = format!("write one of {}", words.replace('|', ", "));
-                self.invalid(route.clone(), format!("unknown value `{text}`"), help);
+                self.check.invalid_auth(route.clone(), format!("unknown value `{text}`"), help);
             }
             _ => {}
         }
@@ -288,13 +284,13 @@ impl ConnectorCheck<'_, '_> {
         for dollar in values::dollars(text) {
             match dollar {
                 // The name is not shown, because it may be a secret that begins with a dollar.
-                DollarMeaning::Variable(_) if !self.has_environment => self.invalid(
+                DollarMeaning::Variable(_) if !self.has_environment => self.check.invalid_auth(
                     route.clone(),
                     "nothing sets this environment variable",
                     "add its Secret: `envFrom: [NAME]`",
                 ),
                 DollarMeaning::Variable(_) => {}
-                DollarMeaning::Vanishing(next) => self.invalid(
+                DollarMeaning::Vanishing(next) => self.check.invalid_auth(
                     route.clone(),
                     format!("Dex would replace `${next}` by an empty text"),
                     "move the whole value to a Secret in envFrom, and write its key as `$NAME`",
