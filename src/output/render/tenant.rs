@@ -93,10 +93,9 @@ fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'
     let Renderer { cluster, site, .. } = *renderer;
     // Cluster API selects hosts by them.
     let labels_of = |role: Role| site.settings.assignment.labels.labels(&cluster.key, &role.into());
-    let role_labels = Role::ALL.map(labels_of);
-    let mut host_labels = role_labels[0].clone();
-    host_labels.retain(|key, value| role_labels[1].get(key) == Some(value));
     let mut roles = Role::ALL.map(|role| RoleLabels { role, labels: labels_of(role) });
+    let mut host_labels = roles[0].labels.clone();
+    host_labels.retain(|key, value| roles[1].labels.get(key) == Some(value));
     for RoleLabels { labels, .. } in &mut roles {
         labels.retain(|key, _| !host_labels.contains_key(key));
     }
