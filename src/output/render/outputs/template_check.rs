@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
@@ -11,9 +12,6 @@ use crate::base::layout::outputs::template_directory;
 use crate::input::settings::Settings;
 use crate::input::settings::outputs::{OutputScope, OutputSettings};
 use crate::output::render::Templates;
-
-/// Names by which kustomize reads a file beside [`layout::KUSTOMIZATION`].
-const OTHER_KUSTOMIZATIONS: [&str; 2] = ["kustomization.yml", "Kustomization"];
 
 /// Reports outputs whose name or templates are invalid.
 pub(crate) fn template_findings(settings: &Settings, templates: &Templates) -> Vec<Finding> {
@@ -52,24 +50,16 @@ fn mistakes(
             let places = own.map(|own| Place::File(own.clone()));
             Finding::new(Code::TemplateFails, message).help(help).at_each(places)
         };
-        if file.file_name().is_some_and(|name| OTHER_KUSTOMIZATIONS.contains(&name)) {
-            let message = format!(
-                "the template {file} of output `{name}` has another name than {}",
-                layout::KUSTOMIZATION
-            );
-            findings.push(at(
-                message,
-                "rename it: kustomize refuses a directory with two of these names",
-            ));
+        let this = format!("the template {file} of output `{name}`");
+        if is_kustomization(file) && file.file_name() != Some(layout::KUSTOMIZATION) {
+            let message = format!("{this} has another name than {}", layout::KUSTOMIZATION);
+            let help = "rename it: kustomize refuses a directory with two of these names";
+            findings.push(at(message, help));
         }
         if file.extension() == Some("json") {
-            let message = format!(
-                "the template {file} of output `{name}` cannot be JSON, which has no comments"
-            );
-            findings.push(at(
-                message,
-                "write YAML, into a `.yml` file for another program than Kubernetes",
-            ));
+            let message = format!("{this} cannot be JSON, which has no comments");
+            let help = "write YAML, into a `.yml` file for another program than Kubernetes";
+            findings.push(at(message, help));
         }
         let other = stems.insert(file.with_extension(""), file);
         if let Some(other) = other.filter(|_| output.scope == OutputScope::Host) {
