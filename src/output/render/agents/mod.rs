@@ -239,7 +239,7 @@ fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
     all.extend(definitions);
     // It does not depend on the clusters' hosts: one that cannot be applied would block the release
     // of all others.
-    let (name, directory) = (output.names.released(), layout::released_directory());
+    let (name, directory) = (output.names.name("released", "", true), layout::released_directory());
     all.extend(output.delivery(name, directory, DirectoryContent::Released, "released.yaml"));
     all.sort_by(|a, b| (a.holds, &a.name).cmp(&(b.holds, &b.name)));
     all
@@ -293,7 +293,7 @@ impl<'a> Output<'a> {
         });
         let directories = directories.filter_map(Utf8Path::parent);
         directories.filter_map(move |directory| {
-            let name = self.names.directory(parent, directory.file_name().unwrap_or_default());
+            let name = self.names.name(parent, directory.file_name().unwrap_or_default(), true);
             self.delivery(name, directory.to_owned(), holds, object_file)
         })
     }

@@ -15,11 +15,6 @@ const LONGEST: usize = 63;
 pub(super) struct AgentObjectNames<'a>(pub(super) &'a str);
 
 impl AgentObjectNames<'_> {
-    /// Returns the name of the object that applies a directory below one of the output.
-    pub(super) fn directory(self, parent: &str, directory: &str) -> String {
-        self.name(parent, directory, true)
-    }
-
     /// Returns the name of the object that applies a part of a cluster. It is unique because
     /// namespaces contain no dots.
     pub(super) fn cluster_object(self, part: &str, cluster: &ClusterKey) -> String {
@@ -33,14 +28,9 @@ impl AgentObjectNames<'_> {
         self.name("declared", &parts.join(if is_plain { "." } else { "/" }), is_plain)
     }
 
-    /// Returns the name of the object that applies released hosts.
-    pub(super) fn released(self) -> String {
-        self.name("released", "", true)
-    }
-
-    /// Joins the site's prefix, the kind and the rest. A rest that is invalid or too long is
-    /// replaced, with a hash that keeps it unique.
-    fn name(self, kind: &str, rest: &str, is_plain: bool) -> String {
+    /// Joins the site's prefix, the kind of a directory and the rest. A rest that is invalid or too
+    /// long is replaced, with a hash that keeps it unique.
+    pub(super) fn name(self, kind: &str, rest: &str, is_plain: bool) -> String {
         let parts: Vec<&str> =
             [self.0, kind, rest].into_iter().filter(|part| !part.is_empty()).collect();
         let whole = parts.join(".");
@@ -82,10 +72,10 @@ mod tests {
         assert_eq!(cluster("tenant-a/edge"), "sipgen.services.tenant-a.edge");
         assert_eq!(NAMES.declared("sites/lab".into()), "sipgen.declared.sites.lab");
         assert_eq!(NAMES.declared("".into()), "sipgen.declared");
-        assert_eq!(NAMES.released(), "sipgen.released");
-        assert_eq!(AgentObjectNames("site-7").released(), "site-7.released");
+        assert_eq!(NAMES.name("released", "", true), "sipgen.released");
+        assert_eq!(AgentObjectNames("site-7").name("released", "", true), "site-7.released");
         let observed = NAMES.cluster_object("observed", &"tenant-a/edge".parse().unwrap());
-        for name in [NAMES.released(), observed] {
+        for name in [NAMES.name("released", "", true), observed] {
             assert!(crate::base::layout::is_agents_object_of_labels(&name, "sipgen"), "{name}");
         }
     }
