@@ -242,14 +242,8 @@ fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -
     let is_plain = || templates.own_of(path).is_some() && has_plain_secret(text);
     let secret = || is_plain().then(|| "a Secret with values in plain text".to_owned());
     let credential = text.lines().enumerate().find_map(in_line).or_else(secret)?;
-    let message = format!("{} has {credential}", would_be(site, path));
-    let finding = Finding::new(Code::CredentialRendered, message);
-    Some(from_template(
-        finding,
-        templates,
-        path,
-        "remove it: rendered files go to git, and credentials belong in a Secret",
-    ))
+    let help = "remove it: rendered files go to git, and credentials belong in a Secret";
+    Some(in_file(site, templates, path, Code::CredentialRendered, &credential, help))
 }
 
 /// Reports a character that makes other programs reject or misread a file.
@@ -264,21 +258,25 @@ fn unreadable_character(
     }
     let (line, text) = text.lines().enumerate().find(|(_, line)| line.contains(is_unreadable))?;
     let character = text.chars().find(|c| is_unreadable(*c))?.escape_unicode();
-    let message = format!(
-        "{} has the character `{character}` in line {}, which other programs refuse or read as the end of the line",
-        would_be(site, path),
+    let what = format!(
+        "the character `{character}` in line {}, which other programs refuse or read as the end of the line",
         line + 1
     );
-    let finding = Finding::new(Code::InvalidManifest, message);
-    Some(from_template(finding, templates, path, "write the text without it"))
+    let help = "write the text without it";
+    Some(in_file(site, templates, path, Code::InvalidManifest, &what, help))
 }
 
-fn would_be(site: &Site, path: &Utf8Path) -> String {
-    format!("what would be {}", site.settings.output.join(path))
-}
-
-/// Adds the repo's own template of a file to a finding, if there is one.
-fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help: &str) -> Finding {
+/// Reports what a file would have, at the repo's own template of the file, if there is one.
+fn in_file(
+    site: &Site,
+    templates: &Templates,
+    path: &Utf8Path,
+    code: Code,
+    what: &str,
+    help: &str,
+) -> Finding {
+    let message = format!("what would be {} has {what}", site.settings.output.join(path));
+    let finding = Finding::new(code, message);
     let finding = match templates.own_of(path) {
         Some(template) => finding.at(Place::File(template.clone())).help(help),
         None => finding.help(format!(
