@@ -407,7 +407,12 @@ fn finding(
         }
         _ => ("deletes".to_owned(), None, "agents may power off their machines"),
     };
-    let help = "exempt these hosts, for example by the `target` of a patch, or make the change in their own kustomization";
+    let help = match route {
+        ["metadata", "name" | "namespace"] => {
+            "remove the change; what hosts are to be called belongs in their own kustomization"
+        }
+        _ => "exempt these hosts, for example by the `target` of a patch",
+    };
     let is_any = route.len() == 2 || chooser.is_some();
     let hosts = counted(count, if is_any { "host" } else { "generated host" });
     let value = value.map_or_else(String::new, |value| format!(" to `{value}`"));

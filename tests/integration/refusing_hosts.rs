@@ -57,7 +57,7 @@ fn a_host_declared_twice() {
        |
      6 |   name: lab-a1
        |         ------
-      help: keep one of the two documents; a manifest and one snapshot of the same host are fine
+      help: take one of them out of the kustomization; a manifest and one snapshot of the same host are fine
 
     1 error: no files written
     ");

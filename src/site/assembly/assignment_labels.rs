@@ -172,12 +172,20 @@ fn same_labels(
     (other, other_part): (&Cluster, &Part),
     settings: &Settings,
 ) -> Finding {
-    let message = format!(
-        "hosts of {} as {one_part} and of {} as {other_part} would get the same labels",
-        one.key, other.key
-    );
-    let help =
-        "add `{{ cluster.namespace }}`, `{{ role }}` or `{{ node_set }}` to `assignment.labels`";
+    let (message, help) = if one.key == other.key {
+        (
+            format!(
+                "hosts of {} would get the same labels as {other_part} and as {one_part}",
+                one.key
+            ),
+            "add `{{ role }}` or `{{ node_set }}` to `assignment.labels`, or rename the MachineDeployment",
+        )
+    } else {
+        (
+            format!("hosts of {} and of {} would get the same labels", one.key, other.key),
+            "add `{{ cluster.namespace }}` to `assignment.labels`",
+        )
+    };
     Finding::new(Code::InvalidAssignmentLabel, message)
         .at(other.origin.name())
         .see(settings.place(["assignment".into(), "labels".into()]), "the labels of assigned hosts")

@@ -16,7 +16,7 @@ use crate::base::api::names::ObjectName;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
-use crate::base::text::{abbreviated, subject_with_first};
+use crate::base::text::{counted, subject_with_first};
 use crate::input::decode::suspected_templates::is_placeholder;
 use crate::input::kustomize::{Builds, KustomizationRefusal, join};
 use crate::input::load::{Files, texts_of_documents};
@@ -343,7 +343,7 @@ pub(super) fn without_duplicates(
             Code::UnusedObject,
             format!(
                 "{what} described more than once, and no build reaches {}: ignored",
-                abbreviated(&files, 1)
+                files_of(&files)
             ),
         );
         let shown = hosts.iter().take(SHOWN);
@@ -361,6 +361,14 @@ pub(super) fn without_duplicates(
 
 /// Maximum number of places that a finding lists.
 const SHOWN: usize = 5;
+
+fn files_of(files: &[Utf8PathBuf]) -> String {
+    match files {
+        [file] => format!("`{file}`"),
+        [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
+        [] => String::new(),
+    }
+}
 
 #[cfg(test)]
 mod tests {

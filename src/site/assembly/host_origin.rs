@@ -86,9 +86,10 @@ pub(super) fn complete(
     }
     live.retain(|(key, _)| !is_described.contains(key));
     let renamed = if live.is_empty() { None } else { renamed(&hosts.in_files) };
-    let why = "and no kustomization of the repo renders such a manifest, nor is it a live object";
+    let why = "but no kustomization of the repo renders such a manifest, and it is no live object: it is not known whether \
+               an agent applies it in full, and";
     let renamed = renamed.and_then(|RenamingKustomization { field, place }| {
-        let why = format!("as a live object, but {} may rename a manifest to it", place.file());
+        let why = format!("as a live object, but {} may rename a manifest to it:", place.file());
         Some(unknown_standing(live, &why)?.see(place, format!("the `{field}`")))
     });
     unknown_standing(unknown, why).into_iter().chain(renamed).collect()
@@ -120,12 +121,11 @@ fn unknown_standing(mut hosts: Vec<(HostKey, Place)>, why: &str) -> Option<Findi
     let (first, _) = hosts.first()?;
     let names = subject_with_first(hosts.len(), "host", first);
     let message = format!(
-        "{names} in the input, {why}: if an agent applies its manifest, an object with labels alone would erase its spec"
+        "{names} in the input, {why} then an object with labels alone would erase its spec"
     );
     let finding = Finding::new(Code::UnknownStanding, message).help(
         "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
-         sipgen.yaml; if others make it, keep its live object, with its status, in a file that `sources` list, or set \
-         `inventory: {mode: observed}`",
+         sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
     );
     Some(finding.at_each(hosts.into_iter().map(|(_, place)| place)))
 }

@@ -426,11 +426,13 @@ fn shell(document: &HostDocument) -> Finding {
 }
 
 fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Settings) -> Finding {
-    let is_in_build = document.origin.is_rendered() || !document.roots.is_empty();
-    let help = if is_in_build || document.origin.file == other.file {
-        "keep one of the two documents; a manifest and one snapshot of the same host are fine"
+    let fine = "a manifest and one snapshot of the same host are fine";
+    let help = if document.origin.file == other.file {
+        format!("keep one of the two documents; {fine}")
+    } else if document.roots.is_empty() && !document.origin.is_rendered() {
+        sources::leave_out(settings, &[&document.origin.file])
     } else {
-        &sources::leave_out(settings, &[&document.origin.file])
+        format!("take one of them out of the kustomization; {fine}")
     };
     Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
         .at(document.origin.name())

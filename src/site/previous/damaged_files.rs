@@ -87,8 +87,11 @@ pub(super) fn listed_hosts(kustomization: &Utf8Path, text: &str) -> Vec<(usize, 
 pub(super) fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
     let mut newer = files.iter().filter(|file| file.is_newer);
     let first = output.join(&newer.next()?.path);
-    let count = counted(1 + newer.count(), "file");
-    let message = format!("a newer sipgen has written {count}, such as `{first}`");
+    let others = match newer.count() {
+        0 => String::new(),
+        count => format!(" and {}", counted(count, "other file")),
+    };
+    let message = format!("a newer sipgen has written `{first}`{others}");
     let release = env!("CARGO_PKG_VERSION");
     Some(
         Finding::new(Code::NewerOutput, message)
