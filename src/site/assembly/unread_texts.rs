@@ -41,26 +41,14 @@ pub(super) struct UnreadText {
     may_be_ours: bool,
     /// Set if its name can be read, so that it is no object of another name.
     is_named: bool,
-    /// Set for a text that is likely unrelated, unless it has the name of the missing object.
-    pub(super) unrelated: Option<UnrelatedText>,
+    /// The text, or an earlier one of its file, if it is likely unrelated: a template of another tool,
+    /// an example, or data. It counts if it has the name of the missing object.
+    pub(super) unrelated: Option<String>,
+    pub(super) is_template: bool,
+    /// Set if the unrelated text is an earlier one, and the present one is data.
+    pub(super) is_earlier: bool,
     /// Set for data of which no history tells what stood there before.
     pub(super) has_unknown_past: bool,
-}
-
-/// A text that is likely unrelated: a template of another tool, an example, or data.
-#[derive(Debug, Clone)]
-pub(super) struct UnrelatedText {
-    /// The text, or an earlier one of its file.
-    pub(super) text: String,
-    pub(super) is_template: bool,
-    /// Set if the text is an earlier one, and the present one is data.
-    pub(super) is_earlier: bool,
-}
-
-impl UnrelatedText {
-    fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), is_template: false, is_earlier: false }
-    }
 }
 
 /// The kind of a list of objects of any kind. A list with items is read as these.
@@ -100,6 +88,8 @@ impl UnreadText {
             may_be_ours: true,
             is_named: false,
             unrelated: None,
+            is_template: false,
+            is_earlier: false,
             has_unknown_past: false,
         }
     }
@@ -151,12 +141,12 @@ pub(super) fn anywhere(
         let is_unrelated = text.is_named || is_template || is_example(&document.origin.file);
         let may_be_named =
             text.is_named || document.broken().is_some() || document.kind() == Some(host::KIND);
-        let unrelated = (is_unrelated && may_be_named)
-            .then(|| UnrelatedText { is_template, ..UnrelatedText::new(document.text()) });
+        let unrelated = (is_unrelated && may_be_named).then(|| document.text().to_owned());
         // The name may be what a template replaced.
         let has_name = || missing.iter().any(|name| names(document.text(), name));
         let is_ours = !is_unrelated || may_be_named && (!is_template || has_name());
-        Some(UnreadText { unrelated, may_be_ours: text.may_be_ours && is_ours, ..text })
+        let may_be_ours = text.may_be_ours && is_ours;
+        Some(UnreadText { unrelated, is_template, may_be_ours, ..text })
     })?;
     let (mut texts, data): (Vec<_>, Vec<_>) = found.into_iter().partition(|text| text.may_be_ours);
     let data_files = data.iter().map(|text| text.file().to_path_buf());
@@ -175,8 +165,8 @@ pub(super) fn anywhere(
         if earlier.unknown.contains(&**text.file()) {
             texts.push(UnreadText { has_unknown_past: true, unrelated: None, ..text });
         } else if let Some(then) = earlier.texts.get(&**text.file()) {
-            let unrelated = UnrelatedText { is_earlier: true, ..UnrelatedText::new(then) };
-            texts.push(UnreadText { unrelated: Some(unrelated), ..text });
+            let unrelated = Some(then.to_owned());
+            texts.push(UnreadText { unrelated, is_template: false, is_earlier: true, ..text });
         }
     }
     Ok(texts)
@@ -188,8 +178,8 @@ pub(super) fn ignored(repo: &Files, files: &[Utf8PathBuf]) -> Result<Vec<UnreadT
         let ignored = || {
             let text =
                 UnreadText::new(Place::File(Arc::from(file)), GIT_IGNORES_IT, "let git track it");
-            let unrelated = UnrelatedText::new(&String::from_utf8_lossy(content));
-            UnreadText { unrelated: Some(unrelated), ..text }
+            let unrelated = Some(String::from_utf8_lossy(content).into_owned());
+            UnreadText { unrelated, ..text }
         };
         let says = mentions(&[host::KIND])(content).then(ignored);
         ScanResult { says, read: false }

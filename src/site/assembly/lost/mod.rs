@@ -52,18 +52,24 @@ pub(super) struct AbsenceEvidence<'a> {
 #[derive(Clone)]
 struct UnreadPlace {
     place: Place,
+    /// Completes "… is missing, and ".
     why: String,
     help: String,
 }
 
 impl UnreadPlace {
     /// Returns a file at a path that git may restore.
-    fn restorable(place: Place, why: impl Into<String>, path: &Utf8Path) -> Self {
+    fn restorable(place: Place, why: &str, path: &Utf8Path) -> Self {
         let path = in_shell(path.as_str());
         let help = format!(
             "restore it with `git checkout HEAD -- {path}`, or remove it and the entry that lists it"
         );
-        Self { place, why: why.into(), help }
+        Self::new(place, why, help)
+    }
+
+    fn new(place: Place, why: &str, help: String) -> Self {
+        let why = format!("{}, which may hold it, is not read in full: {why}", place.file());
+        Self { place, why, help }
     }
 
     /// Returns a file that may hold any object and can be excluded.
@@ -72,13 +78,11 @@ impl UnreadPlace {
         let help = format!(
             "{remedy}, or exclude it in {settings} by `sources: [{{paths: [\"!{path}\"]}}]`"
         );
-        Self { place, why: why.to_owned(), help }
+        Self::new(place, why, help)
     }
 
     fn finding(self, lost: &LostObject<'_>) -> Finding {
-        let (what, file, why) = (&lost.what, self.place.file(), &self.why);
-        let message =
-            format!("{what} is missing, and {file}, which may hold it, is not read in full: {why}");
+        let message = format!("{} is missing, and {}", lost.what, self.why);
         Finding::new(Code::LossUnproven, message)
             .at(self.place)
             .help(self.help)
@@ -106,7 +110,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     let emptied = emptied.into_iter().next();
     let emptied = emptied.map(|text| {
         let file = text.file().clone();
-        UnreadPlace::restorable(text.place, text.why, &file)
+        UnreadPlace::restorable(text.place, &text.why, &file)
     });
     let builds: BTreeSet<Utf8PathBuf> = lost.iter().flat_map(|it| it.builds.clone()).collect();
     let mut unread_builds = BTreeMap::new();
@@ -179,15 +183,22 @@ impl AbsenceEvidence<'_> {
             .filter(|path| !path.starts_with(&self.settings.output))
             .filter_map(read)
             .collect();
-        self.unread_text(&files)
+        self.unread_text(&files, "object")
     }
 
-    /// Returns the first document of some manifests that is no object.
-    fn unread_text(&self, files: &[Utf8PathBuf]) -> Result<Option<UnreadPlace>, ReadError> {
+    /// Returns the first document of some manifests that is no object. They had the lost one of a kind.
+    fn unread_text(
+        &self,
+        files: &[Utf8PathBuf],
+        kind: &str,
+    ) -> Result<Option<UnreadPlace>, ReadError> {
         let texts = unread_texts::in_manifests(self.repo, files)?;
-        Ok(texts.into_iter().next().map(|UnreadText { place, why, remedy, .. }| {
-            let help = format!("{remedy}; to remove an object, delete its document");
-            UnreadPlace { place, why, help }
+        Ok(texts.into_iter().next().map(|UnreadText { place, why, remedy, .. }| UnreadPlace {
+            why: format!("its file {} cannot be read: {why}", place.file()),
+            place,
+            help: format!(
+                "{remedy}; to remove the {kind}, delete its document from a file that can be read"
+            ),
         }))
     }
 
@@ -294,7 +305,7 @@ impl AbsenceEvidence<'_> {
             return Ok(None);
         }
         let Some(why) = self.why_unread(file) else {
-            return self.unread_text(std::slice::from_ref(file));
+            return self.unread_text(std::slice::from_ref(file), "cluster");
         };
         Ok(Some(UnreadPlace::restorable(Place::File(Arc::from(file.as_path())), why, file)))
     }
@@ -314,14 +325,14 @@ const NOT_HERE: &str = "its objects are not in this repo";
 fn unread_part(part: &BuildEntry, why: &'static str, build: &Utf8Path) -> UnreadPlace {
     let (place, reason) = (part.place.clone(), format!("it lists `{}`: {why}", part.name));
     if let Some(path) = part.path.as_ref().filter(|_| why != NOT_HERE) {
-        return UnreadPlace::restorable(place, reason, path);
+        return UnreadPlace::restorable(place, &reason, path);
     }
     let (build, settings) = (layout::directory_argument(build), crate::input::settings::FILE);
     let help = format!(
         "copy its objects into this repo, or let kustomize build them, in {settings} by `sources: [{{kustomization: \
          {build}}}]`"
     );
-    UnreadPlace { place, why: reason, help }
+    UnreadPlace::new(place, &reason, help)
 }
 
 /// Returns the directory at the repo's root that a file is below, if any.
@@ -348,12 +359,12 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText], is_renamed: bool) -> Op
             LostKind::Software => Some(SOFTWARE_KIND),
         };
         text.unrelated.as_ref().is_none_or(|unrelated| {
-            let has_kind = |kind| mentions(&[kind])(unrelated.text.as_bytes());
-            is_renamed && mentions(&AGENTS)(unrelated.text.as_bytes())
-                || names(&unrelated.text, lost.name)
+            let has_kind = |kind| mentions(&[kind])(unrelated.as_bytes());
+            is_renamed && mentions(&AGENTS)(unrelated.as_bytes())
+                || names(unrelated, lost.name)
                 // The build, which was read, tells which files it has.
-                && (!unrelated.is_earlier || lost.builds.is_empty())
-                && (!unrelated.is_template || kind.is_some_and(has_kind))
+                && (!text.is_earlier || lost.builds.is_empty())
+                && (!text.is_template || kind.is_some_and(has_kind))
         })
     };
     let text = texts.iter().find(may_hold_it)?;
