@@ -76,22 +76,31 @@ fn root_component(
     let is_of_root = |host: &&Host| host.evidence == Evidence::Applied { root: index };
     let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_of_root).collect();
     let files: BTreeSet<&Utf8Path> = hosts.iter().filter_map(|host| host.file.as_deref()).collect();
-    let mut findings = misplaced(component, listings);
-    let included: Vec<(&Listing<'_>, usize)> = listings
-        .iter()
-        .filter_map(|listing| match listing.among {
-            ListField::Components(before) => Some((listing, before)),
-            ListField::Resources | ListField::ComponentsOfComponent => None,
-        })
-        .collect();
-    if let [(first, _), (second, _), ..] = included.as_slice() {
-        let finding = Finding::new(
-            Code::ComponentMisplaced,
-            format!("{component} is included twice, so its patches are applied twice"),
-        )
-        .at(second.place.clone())
-        .see(first.place.clone(), "the other line")
-        .help("keep one of the lines, in a kustomization that reaches every host");
+    let misplaced = |listing: &Listing<'_>, what: &str| {
+        Finding::new(Code::ComponentMisplaced, format!("{component} is {what}"))
+            .at(listing.place.clone())
+    };
+    let (mut included, mut findings) = (Vec::new(), Vec::new());
+    for listing in listings {
+        let (what, help) = match listing.among {
+            ListField::Components(before) => {
+                included.push((listing, before));
+                continue;
+            }
+            ListField::Resources => {
+                ("listed among the resources, but is a component", "list it under `components`")
+            }
+            ListField::ComponentsOfComponent => (
+                "listed in a component, whose hosts are unknown",
+                "list it in the kustomization that has the hosts among its resources",
+            ),
+        };
+        findings.push(misplaced(listing, what).help(help));
+    }
+    if let [(first, _), (second, _), ..] = included[..] {
+        let finding = misplaced(second, "included twice, so its patches are applied twice")
+            .see(first.place.clone(), "the other line")
+            .help("keep one of the lines, in a kustomization that reaches every host");
         findings.push(finding);
     }
     let (lowest, at_end) = repo.builds.lowest(&root.directory, &files);
@@ -100,20 +109,30 @@ fn root_component(
         None => (lowest.clone(), at_end),
     };
     let reached = repo.builds.before_component(&directory, before);
-    match included.first() {
-        Some((listing, _)) => {
-            // Only kustomize knows the origin of a host without a file.
-            let is_missing = |host: &&&Host| {
-                host.file.as_deref().is_some_and(|file| !reached.contains_key(file))
+    if let Some((listing, _)) = included.first() {
+        // Only kustomize knows the origin of a host without a file.
+        let is_missing =
+            |host: &&&Host| host.file.as_deref().is_some_and(|file| !reached.contains_key(file));
+        let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
+        if !missing.is_empty() {
+            let names: Vec<&HostKey> = missing.iter().map(|host| &host.key).collect();
+            let what = format!(
+                "included where {} that it patches are missing: {}",
+                counted(missing.len(), "host"),
+                abbreviated(&names, SHOWN)
+            );
+            let help = if listing.directory == lowest {
+                "move the line to the end of `components`: components run in their order".to_owned()
+            } else {
+                line_to_add(repo, component, &lowest, "move the line: ")
             };
-            let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
-            findings.extend(out_of_reach(repo, component, listing, &missing, &lowest));
+            let shown = missing.iter().take(SHOWN);
+            let shown = shown.map(|host| (host.origin.name(), "out of reach"));
+            findings.push(misplaced(listing, &what).help(help).see_each(shown));
         }
+    } else if listings.is_empty() {
         // Otherwise, a misplaced listing has been reported.
-        None if listings.is_empty() => {
-            findings.extend(not_included(repo, component, &lowest, hosts.len()))
-        }
-        None => {}
+        findings.extend(not_included(repo, component, &lowest, hosts.len()));
     }
     let namespaces = reached
         .into_iter()
@@ -122,58 +141,6 @@ fn root_component(
         })
         .collect();
     (Component { directory, included: !included.is_empty(), namespaces }, findings)
-}
-
-/// Reports listings in which the component has no effect or fails.
-fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
-    let describe = |listing: &Listing<'_>| {
-        let (what, help) = match listing.among {
-            ListField::Components(_) => return None,
-            ListField::Resources => {
-                ("among the resources, but is a component", "list it under `components`")
-            }
-            ListField::ComponentsOfComponent => (
-                "in a component, whose hosts are unknown",
-                "list it in the kustomization that has the hosts among its resources",
-            ),
-        };
-        Some(
-            Finding::new(Code::ComponentMisplaced, format!("{component} is listed {what}"))
-                .at(listing.place.clone())
-                .help(help),
-        )
-    };
-    listings.iter().filter_map(describe).collect()
-}
-
-fn out_of_reach(
-    repo: &DeliveryRepo<'_>,
-    component: &Utf8Path,
-    listing: &Listing<'_>,
-    missing: &[&Host],
-    lowest: &Utf8Path,
-) -> Option<Finding> {
-    if missing.is_empty() {
-        return None;
-    }
-    let names: Vec<&HostKey> = missing.iter().map(|host| &host.key).collect();
-    let help = if listing.directory == lowest {
-        "move the line to the end of `components`: components run in their order".to_owned()
-    } else {
-        line_to_add(repo, component, lowest, "move the line: ")
-    };
-    let finding = Finding::new(
-        Code::ComponentMisplaced,
-        format!(
-            "{component} is included where {} that it patches are missing: {}",
-            counted(missing.len(), "host"),
-            abbreviated(&names, SHOWN)
-        ),
-    )
-    .at(listing.place.clone())
-    .help(help);
-    let shown = missing.iter().take(SHOWN);
-    Some(finding.see_each(shown.map(|host| (host.origin.name(), "out of reach"))))
 }
 
 fn not_included(
