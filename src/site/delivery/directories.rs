@@ -18,8 +18,8 @@ use super::paths::{in_repo, matching_directories, plain_path, within_source};
 use super::repo::DeliveryRepo;
 use crate::base::api::flux::HelmRelease;
 use crate::base::api::gitops::{
-    AgentObjectName, ApplicationDestination, ApplicationSource, ApplicationSpec, DirectorySource,
-    FluxKustomization, FluxKustomizationSpec, GitDirectory, GitopsAgent,
+    AgentManifest, AgentObjectName, ApplicationDestination, ApplicationSource, ApplicationTemplate,
+    DirectorySource, FluxKustomization, FluxKustomizationSpec, GitDirectory, GitopsAgent,
 };
 use crate::base::finding::{Origin, Place, RouteStep};
 use crate::base::text::{expanded, non_empty};
@@ -58,28 +58,21 @@ pub(super) fn directories(
                 applied.extend(by_helm_release(repo, &origin, *release))
             }
             AgentObjectContent::Application(object) => {
-                let application = NamedApplication {
-                    by: named("Application", &object.metadata),
-                    name: &object.metadata.name,
-                    spec: &object.spec,
-                };
-                applied.extend(by_argocd(repo, &origin, &["spec"], &application));
+                let by = named("Application", &object.metadata);
+                let AgentManifest { metadata, spec, .. } = *object;
+                let application = ApplicationTemplate { metadata, spec };
+                applied.extend(by_argocd(repo, &origin, &["spec"], &by, &application));
             }
             AgentObjectContent::ApplicationSet(object) => {
                 let route = ["spec", "template", "spec"];
+                let by = named("ApplicationSet", &object.metadata);
                 let mut made: Vec<(String, AppliedDirectory)> = Vec::new();
                 for parameters in generators::parameters(repo, &object.spec.generators) {
                     let fill = |template: &mut _| generators::fill_value(template, &parameters);
                     let template = object.spec.filled_template(fill);
                     let Some(template) = template else { continue };
-                    let application = NamedApplication {
-                        by: named("ApplicationSet", &object.metadata),
-                        name: &template.metadata.name,
-                        spec: &template.spec,
-                    };
-                    let found = by_argocd(repo, &origin, &route, &application);
-                    let name = application.name;
-                    made.extend(found.into_iter().map(|applied| (name.to_owned(), applied)));
+                    let found = by_argocd(repo, &origin, &route, &by, &template).into_iter();
+                    made.extend(found.map(|applied| (template.metadata.name.clone(), applied)));
                 }
                 // Several clusters may get the same directory. The one for the base cluster is
                 // kept.
@@ -250,20 +243,15 @@ fn is_root(directory: &Utf8Path) -> bool {
     directory.as_str().is_empty()
 }
 
-/// An Application, with the object that stands for it in messages.
-struct NamedApplication<'a> {
-    by: String,
-    name: &'a str,
-    spec: &'a ApplicationSpec,
-}
-
+/// Returns the directories of an Application, for which the object `by` stands in messages.
 fn by_argocd(
     repo: &DeliveryRepo<'_>,
     origin: &Origin,
     route: &[&str],
-    application: &NamedApplication<'_>,
+    by: &str,
+    application: &ApplicationTemplate,
 ) -> Vec<AppliedDirectory> {
-    let NamedApplication { by, name, spec } = application;
+    let ApplicationTemplate { metadata, spec } = application;
     let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (vec!["source".into()], source));
     let several = spec.sources.as_deref().unwrap_or_default().iter().enumerate();
@@ -310,7 +298,7 @@ fn by_argocd(
             if is_root(&directory) && is_url != Some(true) {
                 continue;
             }
-            let read = || OverriddenSource::read(repo.files, &directory, name, source);
+            let read = || OverriddenSource::read(repo.files, &directory, &metadata.name, source);
             let overridden = is_root(&above).then(read).flatten();
             let source = overridden.as_ref().map_or(source, |overridden| &overridden.source);
             // Without `recurse`, Argo CD does not reach the repo below a directory above it.
