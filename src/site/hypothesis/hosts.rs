@@ -1,16 +1,18 @@
 //! Hosts of a hypothesis.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write};
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 use kube::core::{Expression, Selector, SelectorExt};
+use serde_json::json;
 
 use super::{UnknownSubject, similar_host, with_suggestion};
 use crate::base::api::hardware_identity::HardwareIdentity;
+use crate::base::api::host;
 use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::base::finding::{Code, Finding, Origin};
@@ -164,19 +166,14 @@ impl BoughtHosts {
                 let value = values.get(index % values.len().max(1)).unwrap_or(&name);
                 labels.insert(key.clone(), value.clone());
             }
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                content,
-                "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  \
-                 namespace: {namespace}\n  labels:"
-            );
-            for (key, value) in labels {
-                let _ = writeln!(content, "    {key:?}: {value:?}");
-            }
-            let _ = writeln!(
-                content,
-                "spec: {{online: true}}\nstatus: {{provisioning: {{state: available}}}}"
-            );
+            let host = json!({
+                "apiVersion": host::API_VERSION,
+                "kind": host::KIND,
+                "metadata": {"name": name, "namespace": namespace.as_str(), "labels": labels},
+                "spec": {"online": true},
+                "status": {"provisioning": {"state": "available"}},
+            });
+            content += &format!("---\n{host}\n");
         }
         Stream { name: Arc::from(Utf8Path::new(BOUGHT)), content: content.into_bytes() }
     }
@@ -342,7 +339,7 @@ fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSu
         }
         let name = format!("/{key}");
         let (found, others): (Vec<&str>, Vec<&str>) =
-            known.iter().partition(|label| label.ends_with(&name));
+            known.iter().copied().partition(|label| label.ends_with(&name));
         match found.as_slice() {
             [label] => Ok((*label).to_owned()),
             labels => {
