@@ -127,11 +127,14 @@ impl Sites {
     /// Selects the site with a name or a directory.
     pub fn only(self, site: &str) -> Result<Self, NoSuchSite> {
         let directory = Utf8Path::new(site.trim_start_matches("./").trim_end_matches('/'));
-        let known = self.all.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
+        let names: Vec<&str> = self.all.iter().map(|site| site.name.as_str()).collect();
+        let known = match self.are_listed {
+            true => format!("the repo has {}", names.join(", ")),
+            false => "the repo is one site; list several under `sites` in sipgen.yaml".to_owned(),
+        };
         let (all, others): (Vec<Location>, Vec<Location>) =
             self.all.into_iter().partition(|of| of.name == site || of.directory == directory);
         if all.is_empty() || !self.are_listed {
-            let known = if self.are_listed { known } else { Vec::new() };
             return Err(NoSuchSite(site.to_owned(), known));
         }
         Ok(Self { all, others, is_chosen: true, ..self })
@@ -177,15 +180,8 @@ fn with_settings(
 
 /// The error for an unknown site, with the names of the known ones.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown site `{0}`; {known}", known = known(.1))]
-pub struct NoSuchSite(String, Vec<String>);
-
-fn known(names: &[String]) -> String {
-    match names {
-        [] => "the repo is one site; list several under `sites` in sipgen.yaml".to_owned(),
-        names => format!("the repo has {}", names.join(", ")),
-    }
-}
+#[error("unknown site `{0}`; {1}")]
+pub struct NoSuchSite(String, String);
 
 /// Expands a list of directories and globs, without the ones excluded by `!`.
 fn expanded(
