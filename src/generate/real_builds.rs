@@ -72,15 +72,15 @@ pub fn check_builds(
     let complete = CompleteRepo::new(repo, &generated.site, &planned, &rendered);
     let done = AtomicUsize::new(0);
     let check = |(directory, root): &(&Utf8PathBuf, &Option<usize>)| {
-        let hosts = match root {
+        let difference = |objects: &BuiltObjects| match root {
             Some(root) => {
-                let directory = layout::declared_directory(&generated.site.root(*root).directory);
-                let planned = planned.get(&directory).map(Vec::as_slice);
-                BuiltHosts::Patched(*root, planned.unwrap_or_default())
+                let own = &generated.site.root(*root).directory;
+                let hosts = planned.get(&layout::declared_directory(own)).map(Vec::as_slice);
+                patched_difference(repo, generated, own, hosts.unwrap_or_default(), objects)
             }
-            None => BuiltHosts::Included(complete.hosts(directory)),
+            None => complete.hosts(directory).into_iter().find_map(|host| change(host, objects)),
         };
-        let checked = check_build(repo, generated, directory, hosts);
+        let checked = check_build(repo, generated, directory, difference);
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, builds.len());
         checked
     };
@@ -155,42 +155,32 @@ fn directories(rendered: &Tree, generated: &GeneratedSite) -> BTreeMap<Utf8PathB
     builds
 }
 
-/// The planned hosts of a build.
-enum BuiltHosts<'a> {
-    /// Those of a root, which the build patches.
-    Patched(usize, &'a [PlannedHost<'a>]),
-    /// Those of the output, as the build includes them.
-    Included(Vec<&'a PlannedHost<'a>>),
+/// Returns the difference of a build that patches the hosts of a root in the directory `own`.
+fn patched_difference(
+    repo: &Files,
+    generated: &GeneratedSite,
+    own: &Utf8Path,
+    planned: &[PlannedHost<'_>],
+    objects: &BuiltObjects,
+) -> Option<String> {
+    // The build with a component has no counterpart without it.
+    if generated.site.settings.hosts.form == HostsForm::Component {
+        return difference(generated, planned, objects, objects);
+    }
+    // Without the repo's own files, the overlay would fail as well.
+    let before = build(repo, generated, own).ok()?;
+    difference(generated, planned, &before, objects)
 }
 
-/// Builds a directory.
+/// Builds a directory, and reports what `difference` finds.
 fn check_build(
     repo: &Files,
     generated: &GeneratedSite,
     directory: &Utf8Path,
-    hosts: BuiltHosts<'_>,
+    difference: impl FnOnce(&BuiltObjects) -> Option<String>,
 ) -> Result<BuildComparison, Error> {
-    let is_component = generated.site.settings.hosts.form == HostsForm::Component;
     let built = build(repo, generated, directory);
-    let difference = match (&built, hosts) {
-        (Ok(objects), BuiltHosts::Patched(root, planned)) => {
-            let own = &generated.site.root(root).directory;
-            // The build with a component has no counterpart without it.
-            let before = (!is_component).then(|| build(repo, generated, own));
-            match before.transpose() {
-                Ok(before) => {
-                    let before = before.as_ref().unwrap_or(objects);
-                    difference(generated, planned, before, objects)
-                }
-                // Without the repo's own files, the overlay would fail as well.
-                Err(_) => None,
-            }
-        }
-        (Ok(objects), BuiltHosts::Included(hosts)) => {
-            hosts.into_iter().find_map(|planned| change(planned, objects))
-        }
-        (Err(_), _) => None,
-    };
+    let difference = built.as_ref().ok().and_then(difference);
     let shown = layout::directory_argument(directory);
     let wrong = |code: Code, why: &str, help: &str| {
         let place = Place::File(directory.join(layout::KUSTOMIZATION).into());
