@@ -28,19 +28,16 @@ pub(super) fn service_clashes(
 /// Reports NodePorts that several services claim, one finding for each pair of services.
 fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     type User<'a> = (&'a Cluster, &'a ClusterService);
-    let mut users: Vec<User<'_>> = Vec::new();
+    let services = |cluster: &'a Cluster| cluster.services.iter().map(move |it| (cluster, it));
+    let users: Vec<User<'_>> = clusters.flat_map(services).collect();
     let mut first_user: BTreeMap<NodePort, usize> = BTreeMap::new();
     let mut shared: BTreeMap<(usize, usize), Vec<NodePort>> = BTreeMap::new();
-    for cluster in clusters {
-        for service in &cluster.services {
-            let user = users.len();
-            users.push((cluster, service));
-            for port in &service.node_ports {
-                // Compared with the first user only, so n users give n - 1 findings.
-                let first = *first_user.entry(*port).or_insert(user);
-                if first != user {
-                    shared.entry((first, user)).or_default().push(*port);
-                }
+    for (user, (_, service)) in users.iter().enumerate() {
+        for port in &service.node_ports {
+            // Compared with the first user only, so n users give n - 1 findings.
+            let first = *first_user.entry(*port).or_insert(user);
+            if first != user {
+                shared.entry((first, user)).or_default().push(*port);
             }
         }
     }
@@ -118,13 +115,10 @@ fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> 
         .help(
             "use one namespace per tenant with auth: the instances share signing keys and tokens",
         );
-        users.into_iter().fold(finding, |finding, (cluster, service)| {
-            let place = cluster.origin.at(service.route());
-            let is_first = finding.places.is_empty();
-            let finding =
-                if is_first { finding.at(place) } else { finding.see(place, "another one") };
-            finding.for_cluster(&cluster.key)
-        })
+        let mut places = users.iter().map(|(cluster, service)| cluster.origin.at(service.route()));
+        let finding = finding.at_each(places.next());
+        let finding = finding.see_each(places.map(|place| (place, "another one")));
+        finding.for_clusters(users.iter().map(|(cluster, _)| &cluster.key))
     };
     shared.map(describe).collect()
 }
