@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::subject_with_first;
-use crate::site::inventory::host_document::{HostDocument, named_secrets};
+use crate::site::inventory::host_document::HostDocument;
 use crate::site::previous::PreviousOutput;
 use crate::site::request::Request;
 
@@ -27,7 +27,8 @@ impl LeftOutHost {
     /// Returns the host of a manifest; `None` if no kustomization renders it.
     pub(super) fn new(manifest: HostDocument) -> Option<(HostKey, Self)> {
         let root = *manifest.roots.first()?;
-        let secrets = manifest.host.spec.as_ref().map(named_secrets).unwrap_or_default();
+        let names = manifest.host.spec.iter().flat_map(|spec| spec.references());
+        let secrets = names.filter_map(|(_, name)| name.parse().ok()).collect();
         Some((manifest.key, Self { origin: manifest.origin, root, secrets }))
     }
 }

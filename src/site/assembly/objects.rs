@@ -29,7 +29,7 @@ use crate::base::api::ipam::AddressObject;
 use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::names::{ClusterKey, HostKey, SecretKey};
 use crate::base::api::provisioning;
-use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::finding::{Code, DocumentField, Finding, Origin, Place};
 use crate::input::decode::suspected_templates::SuspectedTemplate;
 use crate::input::decode::yaml_ambiguity;
 use crate::input::kustomize::{Builds, OverlayBases, RenamingKustomization};
@@ -40,7 +40,7 @@ use crate::site::inventory::addresses::{ClaimedAddresses, NamedObject};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_files;
 use crate::site::inventory::network_index::Networks;
-use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataObject};
+use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataHolder, NetworkDataObject};
 use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartKey};
 use crate::site::request::{ClusterDocument, SoftwareDocument, Spec};
 
@@ -233,23 +233,23 @@ fn unreadable(
     let has_cluster_api = all.has_cluster_api_request(settings);
     let mut findings = Vec::new();
     for ReadObject { origin, content: kind, findings: found } in all.unreadable.drain(..) {
-        let is_kustomization = kind == UnreadableKind::Other && is_kustomization(&origin.file);
+        if kind == UnreadableKind::Other && is_kustomization(&origin.file) {
+            let found = found.into_iter();
+            findings.extend(found.map(|finding| concern.kustomization_finding(finding)));
+            continue;
+        }
         // A patch may omit its apiVersion. It is not an object.
         let is_object =
             |finding: &Finding| finding.code != Code::NearMiss || !builds.is_patch(&origin.file);
-        let is_input = inputs.contains(&origin);
+        let found = found.into_iter().filter(|_| inputs.contains(&origin));
         let known = |finding: Finding| match kind {
-            UnreadableKind::Other if is_kustomization => {
-                Some(concern.kustomization_finding(finding))
-            }
-            _ if !is_input => None,
             UnreadableKind::Other => Some(finding).filter(is_object),
             UnreadableKind::Host => Some(finding)
                 .filter(is_object)
                 .map(|finding| concern.host_finding(finding, &origin)),
             UnreadableKind::ClusterPart => Some(finding).filter(|_| has_cluster_api),
         };
-        findings.extend(found.into_iter().filter_map(known));
+        findings.extend(found.filter_map(known));
     }
     findings
 }
@@ -394,11 +394,17 @@ fn located_network_data(
     let objects = objects.iter().filter(|object| inputs.contains(&object.origin));
     objects.flat_map(move |ReadObject { origin, content, .. }| {
         let own = content.namespace.as_deref();
-        let keys = namespaces(builds, inputs, origin, own).into_iter().filter_map(|(given, _)| {
-            Some(SecretKey { namespace: given.parse().ok()?, name: content.name.clone()? })
-        });
-        let located = keys.map(|key| LocatedNetworkData::from_object(key, origin, content, builds));
-        located.collect::<Vec<_>>()
+        namespaces(builds, inputs, origin, own).into_iter().filter_map(move |(given, _)| {
+            let key = SecretKey { namespace: given.parse().ok()?, name: content.name.clone()? };
+            Some(LocatedNetworkData {
+                holder: NetworkDataHolder { is_generated: false, key },
+                field: DocumentField::new(origin, content.route),
+                is_declared: !builds.reach_of(origin).is_empty(),
+                is_live: content.is_live,
+                overrides: false,
+                data: content.data.clone(),
+            })
+        })
     })
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::evidence::Evidence;
-use crate::base::api::host::{BareMetalHost, BareMetalHostSpec};
-use crate::base::api::names::{HostKey, ObjectName, SecretKey};
+use crate::base::api::host::BareMetalHost;
+use crate::base::api::names::{HostKey, SecretKey};
 use crate::base::finding::Origin;
 
 /// A document of a host, with the name and namespace that its build gives it.
@@ -61,10 +61,4 @@ impl HostDocument {
         let name = spec.preprovisioning_network_data_name.as_deref()?.parse().ok()?;
         Some(SecretKey { namespace: self.key.namespace.clone(), name })
     }
-}
-
-/// Returns the names of the Secrets that a host refers to. Metal3 reads them in the host's
-/// namespace.
-pub(crate) fn named_secrets(spec: &BareMetalHostSpec) -> Box<[ObjectName]> {
-    spec.references().filter_map(|(_, name)| name.parse().ok()).collect()
 }

@@ -137,8 +137,7 @@ impl Networks {
     pub(crate) fn network(&self, host: &HostDocument) -> (HostNetworkData, Vec<Finding>) {
         let names = host.network_secrets();
         let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
-        let all: &[LocatedNetworkData] = keyed.map_or(&[], Vec::as_slice);
-        let Some(first) = all.first() else {
+        let Some((first, others)) = keyed.and_then(|all| all.split_first()) else {
             let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
             let reason = match (keyless, names.first()) {
                 (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
@@ -159,26 +158,27 @@ impl Networks {
             _ => other.holder == first.holder,
         };
         let finding = |other: &LocatedNetworkData| {
-            if other.holder == first.holder {
-                let message = format!("{} is duplicated with different network data", first.holder);
-                return Finding::new(Code::NetworkDataDiffers, message)
-                    .at(other.place())
-                    .see(first.place(), "the other one")
-                    .help("remove one of them: it is ambiguous which one the host uses");
-            }
-            let message = format!(
-                "host {} has network data in {} and other in {}",
-                host.key, first.holder, other.holder
-            );
+            let is_same = other.holder == first.holder;
+            let ((one, two), help) = match is_same {
+                true => ((other, first), ": it is ambiguous which one the host uses"),
+                false => ((first, other), ", or make them equal"),
+            };
+            let message = match is_same {
+                true => format!("{} is duplicated with different network data", first.holder),
+                false => format!(
+                    "host {} has network data in {} and other in {}",
+                    host.key, first.holder, other.holder
+                ),
+            };
             Finding::new(Code::NetworkDataDiffers, message)
-                .at(first.place())
-                .see(other.place(), "the other one")
-                .help("remove one of them, or make them equal")
+                .at(one.place())
+                .see(two.place(), "the other one")
+                .help(format!("remove one of them{help}"))
         };
         let is_rival = |other: &&LocatedNetworkData| {
             differs(other) && (!first.overrides || other.holder == first.holder)
         };
-        findings.extend(all.iter().skip(1).find(is_rival).map(finding));
+        findings.extend(others.iter().find(is_rival).map(finding));
         let holder = || first.holder.clone();
         let reason = |error: &NetworkDataError| match error {
             NetworkDataError::Encrypted => {

@@ -11,7 +11,6 @@ use crate::base::api::names::{ObjectName, SecretKey};
 use crate::base::api::network_data::{MalformedNetworkData, NetworkData};
 use crate::base::finding::{DocumentField, Origin, Place};
 use crate::base::text::from_base64;
-use crate::input::kustomize::Builds;
 use crate::input::load::sops;
 
 /// The network data of a host.
@@ -83,7 +82,7 @@ pub struct UnnamedNetworkData {
 pub(crate) struct LocatedNetworkData {
     pub(crate) holder: NetworkDataHolder,
     /// Position of the value: in a Secret, or in a generator.
-    pub(super) field: DocumentField,
+    pub(crate) field: DocumentField,
     /// Set if a build of the repo reaches it. It then wins over its snapshot.
     pub(crate) is_declared: bool,
     /// Set if it is a copy of a live object. A snapshot has many that no host names.
@@ -127,23 +126,6 @@ impl LocatedNetworkData {
     /// Returns the place of the value.
     pub(super) fn place(&self) -> Place {
         self.field.place()
-    }
-
-    /// Returns the network data of an object under the key that builds give it.
-    pub(crate) fn from_object(
-        key: SecretKey,
-        origin: &Origin,
-        object: &NetworkDataObject,
-        builds: &Builds,
-    ) -> Self {
-        Self {
-            holder: NetworkDataHolder { is_generated: false, key },
-            field: DocumentField::new(origin, object.route),
-            is_declared: !builds.reach_of(origin).is_empty(),
-            is_live: object.is_live,
-            overrides: false,
-            data: object.data.clone(),
-        }
     }
 }
 
