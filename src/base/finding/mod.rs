@@ -4,13 +4,11 @@ mod code;
 pub mod position;
 mod texts;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::api::names::ClusterKey;
+use crate::base::grouping::grouped_in_order;
 use crate::base::text::credentials::masked;
 use crate::base::text::visible::visible;
 
@@ -146,22 +144,18 @@ fn escaped(words: &str) -> String {
 
 /// Merges findings that differ only in their clusters, such as an error in a shared template.
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut merged: Vec<Finding> = Vec::new();
-    let mut known: HashMap<_, usize> = HashMap::new();
-    for finding in findings {
+    let alike = grouped_in_order(findings.into_iter().map(|finding| {
         // All findings of a run pass here, so every test checks this.
         debug_assert!(finding.has_its_scope(), "the scope of {finding:?}");
-        match known.entry((finding.message.clone(), finding.places.clone())) {
-            Entry::Occupied(at) => {
-                let clusters = &mut merged[*at.get()].clusters;
-                let more = finding.clusters.into_iter().filter(|it| !clusters.contains(it));
-                clusters.extend(more.collect::<Vec<_>>());
-            }
-            Entry::Vacant(entry) => {
-                entry.insert(merged.len());
-                merged.push(finding);
-            }
-        }
-    }
-    merged
+        ((finding.message.clone(), finding.places.clone()), finding)
+    }));
+    let merged = alike.into_iter().filter_map(|(_, alike)| {
+        alike.into_iter().reduce(|mut merged, other| {
+            let more = other.clusters.into_iter().filter(|it| !merged.clusters.contains(it));
+            let more: Vec<ClusterKey> = more.collect();
+            merged.clusters.extend(more);
+            merged
+        })
+    });
+    merged.collect()
 }
