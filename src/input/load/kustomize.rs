@@ -178,7 +178,7 @@ fn output(
         _ => BuildError::Io(error),
     })?;
     if !ended.status.success() {
-        let said = shown(&ended.stderr);
+        let said = shown(&String::from_utf8_lossy(&ended.stderr));
         return Err(BuildError::Failed(program::first_lines(&said)));
     }
     let text = String::from_utf8(ended.stdout);

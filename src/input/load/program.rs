@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -13,13 +13,6 @@ use regex::{Captures, Regex};
 
 use crate::base::text::{credentials, pattern};
 use crate::input::git::is_executable;
-
-/// The exit status and output of a program.
-pub(super) struct ProgramOutput {
-    pub(super) status: ExitStatus,
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: String,
-}
 
 /// The interval between checks for the end of a program that has closed its output.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -35,7 +28,7 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// Runs a program, and kills it at the time limit: the error is [`io::ErrorKind::TimedOut`].
-pub(super) fn run(command: &mut Command, longest: Duration) -> io::Result<ProgramOutput> {
+pub(super) fn run(command: &mut Command, longest: Duration) -> io::Result<Output> {
     let deadline = Instant::now() + longest;
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -43,9 +36,8 @@ pub(super) fn run(command: &mut Command, longest: Duration) -> io::Result<Progra
     // A closure, so that every error leads to `kill`.
     let ended = (|| {
         // The pipes close when the program ends, so that `wait` is short.
-        let stdout = heard(&stdout, deadline)?;
-        let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
-        Ok(ProgramOutput { status: wait(&mut child, deadline)?, stdout, stderr })
+        let (stdout, stderr) = (heard(&stdout, deadline)?, heard(&stderr, deadline)?);
+        Ok(Output { status: wait(&mut child, deadline)?, stdout, stderr })
     })();
     if ended.is_err() {
         // Fails if the program has ended in the meantime.
@@ -131,7 +123,7 @@ mod tests {
         let script = "head -c 1048576 /dev/zero; head -c 1048576 /dev/zero >&2; echo done >&2";
         let ended = run(&mut shell(script), Duration::from_secs(60)).unwrap();
         assert!(ended.status.success());
-        assert!(ended.stdout.len() == 1 << 20 && ended.stderr.ends_with("\0done\n"));
+        assert!(ended.stdout.len() == 1 << 20 && ended.stderr.ends_with(b"\0done\n"));
     }
 
     #[test]
