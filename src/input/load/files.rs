@@ -23,11 +23,11 @@ use crate::input::git::GitError;
 pub struct Files {
     pub(super) root: Utf8PathBuf,
     pub(super) kept: Arc<FileSource>,
-    streams: Vec<Stream>,
-    additions: Vec<Stream>,
+    pub(super) streams: Vec<Stream>,
+    pub(super) additions: Vec<Stream>,
     pub(super) cover: Option<Arc<CoveringFiles>>,
     /// git's view of the files on the disk, if it was asked for.
-    worktree: Option<Arc<Worktree>>,
+    pub(super) worktree: Option<Arc<Worktree>>,
     /// The part that one site reads; `None` if the repo is one site.
     pub(super) part: Option<SitePart>,
 }

@@ -9,17 +9,13 @@ impl Files {
     /// Limits the files to the part that one site reads.
     #[must_use]
     pub fn limited_to(&self, part: SitePart) -> Self {
-        let mut files = self.clone();
-        files.part = Some(part);
-        files
+        Self { part: Some(part), ..self.clone() }
     }
 
     /// Returns the files of all sites.
     #[must_use]
     pub(crate) fn whole_repo(&self) -> Self {
-        let mut files = self.clone();
-        files.part = None;
-        files
+        Self { part: None, ..self.clone() }
     }
 
     /// Returns the site's directory; the repo's root if the repo is one site.

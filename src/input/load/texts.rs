@@ -223,10 +223,6 @@ impl FileText {
             + 1
     }
 
-    fn line_start(&self, offset: usize) -> usize {
-        memchr::memrchr(b'\n', &self.text.as_bytes()[..offset]).map_or(0, |feed| feed + 1)
-    }
-
     fn rest_of_line(&self, offset: usize) -> Range<usize> {
         let end = self.line(self.line_number(offset)).map_or(offset, |line| line.end);
         offset..offset + self.text[offset..end.max(offset)].trim_end().len()
@@ -256,7 +252,7 @@ impl FileText {
     /// characters.
     fn position(&self, range: Range<usize>) -> (usize, usize, usize) {
         let line = self.line_number(range.start);
-        let start = self.line_start(range.start);
+        let start = self.text[..range.start].rfind('\n').map_or(0, |feed| feed + 1);
         let column = self.text[start..range.start].chars().count() + 1;
         (line, column, column + self.text[range].chars().count())
     }
