@@ -130,9 +130,6 @@ pub(crate) fn all(site: &Site, plan: &Plan) -> Vec<QuotaUse> {
 
 /// Reports namespaces with more hosts than they may have. Assigned hosts stay.
 pub(super) fn exceeded(site: &Site, plan: &Plan) -> Vec<Finding> {
-    if site.settings.quotas.is_empty() {
-        return Vec::new();
-    }
     let all = all(site, plan).into_iter().enumerate();
     let exceeded = all.filter(|(_, quota)| quota.used() > quota.quota.hosts);
     let describe = |(index, quota): (usize, QuotaUse)| {

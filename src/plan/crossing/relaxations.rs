@@ -66,22 +66,12 @@ fn by_key(instance: &Instance<'_>, pool: &HostPool, key: usize) -> HostPool {
 }
 
 /// One flow for each key.
-pub(super) struct Relaxations<'p> {
-    flows: Vec<Matching<'p>>,
-    /// Number of hosts that each demand lacks.
-    missing: Vec<usize>,
-}
+pub(super) struct Relaxations<'p>(Vec<Matching<'p>>);
 
 impl<'p> Relaxations<'p> {
     /// Starts with the flows of all accepted demands.
     pub(super) fn new(problems: &'p [MatchingProblem], accepted: &[usize]) -> Self {
-        let mut bounds = Self {
-            flows: problems.iter().map(Matching::new).collect(),
-            missing: problems.first().map_or_else(Vec::new, |problem| {
-                let demands = problem.demands.iter();
-                demands.map(|demand| demand.missing).collect()
-            }),
-        };
+        let mut bounds = Self(problems.iter().map(Matching::new).collect());
         // Placed demands have a flow for each key, so this cannot fail.
         let _ = bounds.accept(accepted);
         bounds
@@ -93,19 +83,22 @@ impl<'p> Relaxations<'p> {
     ///
     /// Returns the demands that cannot be satisfied by the key that leaves most hosts short.
     pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), DemandCuts> {
-        let results = self.flows.iter_mut().map(|flow| flow.accept(demands));
-        let results: Vec<Result<(), DemandCuts>> = results.collect();
-        let lacking = |cuts: &DemandCuts| -> usize {
-            let lacking = cuts.iter();
-            let lacking = lacking.map(|(demand, found, _)| self.missing[*demand] - found);
-            lacking.sum()
-        };
-        let refusals = results.iter().rev().filter_map(|result| result.as_ref().err());
-        let Some(worst) = refusals.max_by_key(|cuts| lacking(cuts)).cloned() else {
+        let mut worst: Option<(usize, DemandCuts)> = None;
+        let mut accepting = Vec::new();
+        for flow in &mut self.0 {
+            let Err(cuts) = flow.accept(demands) else {
+                accepting.push(flow);
+                continue;
+            };
+            let lacking = cuts.iter().map(|(demand, found, _)| flow.wanted[*demand] - found).sum();
+            if worst.as_ref().is_none_or(|(most, _)| lacking > *most) {
+                worst = Some((lacking, cuts));
+            }
+        }
+        let Some((_, worst)) = worst else {
             return Ok(());
         };
-        let accepting = self.flows.iter_mut().zip(&results);
-        for (flow, _) in accepting.filter(|(_, result)| result.is_ok()) {
+        for flow in accepting {
             demands.iter().for_each(|demand| flow.release(*demand));
         }
         Err(worst)
@@ -113,7 +106,7 @@ impl<'p> Relaxations<'p> {
 
     /// Undoes the acceptance of demands.
     pub(super) fn release(&mut self, demands: &[usize]) {
-        for flow in &mut self.flows {
+        for flow in &mut self.0 {
             demands.iter().for_each(|demand| flow.release(*demand));
         }
     }
