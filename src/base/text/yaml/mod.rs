@@ -66,24 +66,14 @@ pub(crate) fn has_usual_characters(text: &str) -> bool {
         })
 }
 
-/// Returns whether a text has only printable ASCII characters and LF. Eight bytes are compared at a
-/// time, because every inventory passes through here.
+/// Returns whether a text has only printable ASCII characters and LF. All bytes of a chunk are compared
+/// at once, because every inventory passes through here.
 fn is_printable_ascii(text: &[u8]) -> bool {
-    const fn repeated(byte: u8) -> u64 {
-        u64::from_ne_bytes([byte; 8])
-    }
-    // The high bit of each byte has the answer. Additions carry only out of bytes that are not ASCII.
-    let are_printable = |bytes: &[u8; 8]| {
-        let word = u64::from_ne_bytes(*bytes);
-        let from_space = word.wrapping_add(repeated(0x80 - b' '));
-        let other_than_lf = (word ^ repeated(b'\n')).wrapping_add(repeated(0x7f));
-        let beyond_tilde = word.wrapping_add(repeated(0x7f - b'~'));
-        let are_printable = (from_space | !other_than_lf) & !beyond_tilde & !word;
-        are_printable & repeated(0x80) == repeated(0x80)
+    let are_printable = |bytes: &[u8]| {
+        bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~' | b'\n'))
     };
-    let (words, rest) = text.as_chunks::<8>();
-    let is_printable = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
-    words.iter().all(are_printable) && rest.iter().all(is_printable)
+    let (chunks, rest) = text.as_chunks::<64>();
+    chunks.iter().all(|chunk| are_printable(chunk)) && are_printable(rest)
 }
 
 /// The reason to give up. It says nothing, because the complete parser reports errors.
