@@ -8,7 +8,7 @@ use super::demand::{NodeSetDemand, by_priority};
 use super::eligibility::{self, Availability, Refusal};
 use super::host_state::{self, HostOwner};
 use super::machine_users::{MachineUser, MachineUsers};
-use super::machines::{self, HostFacts, MachineRequirements, in_order};
+use super::machines::{self, HostFacts, MachineRequirements, by_role_and_name, in_order};
 use super::placement::AssignmentMethod;
 use super::shortage::Shortage;
 use super::skew::MatchingDomains;
@@ -119,10 +119,9 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     let own = assigned.iter().filter(|(_, owner)| owner.cluster == *key);
     // In inventory order.
     let own: BTreeMap<usize, &HostOwner> = own.map(|(host, owner)| (*host, owner)).collect();
-    let mut node_sets = Vec::new();
     let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
     let parts: BTreeSet<&Part> = asked.chain(own.values().map(|owner| &owner.part)).collect();
-    for part in in_order(parts) {
+    let node_sets = in_order(parts).into_iter().map(|part| {
         let node_set = cluster.and_then(|cluster| cluster.node_set(part));
         let hosts = own.iter().filter(|(_, owner)| owner.part == *part);
         let hosts = hosts.map(|(host, owner)| {
@@ -130,19 +129,15 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
             let how = owner.how.unwrap_or(AssignmentMethod::Stays);
             described(&site.inventory.hosts[*host], how, part, node_set)
         });
-        let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
-        let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
-        let wanted = node_set.map_or(0, |node_set| node_set.wanted());
-        let asked = node_set.and_then(MachineRequirements::for_node_set);
-        node_sets.push(NodeSetExplanation {
+        NodeSetExplanation {
             part: part.clone(),
-            worker_too,
-            wanted,
-            asked,
+            worker_too: cluster.is_some_and(|cluster| cluster.is_worker_too(part)),
+            wanted: node_set.map_or(0, NodeSet::wanted),
+            asked: node_set.and_then(MachineRequirements::for_node_set),
             hosts: hosts.collect(),
-            shortage,
-        });
-    }
+            shortage: plan.shortages.get(&(key.clone(), part.clone())).cloned(),
+        }
+    });
     Some(ClusterExplanation {
         cluster: key.clone(),
         kind: site.kind_of(key),
@@ -151,7 +146,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
         place: request.origin.shown(),
         priority: cluster.map_or(0, |cluster| cluster.priority),
         left_as_it_is: !plan.clusters.contains_key(key),
-        node_sets,
+        node_sets: node_sets.collect(),
         gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
     })
 }
@@ -183,18 +178,14 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let availability = Availability::for_host(site, host, owner, plan.released.get(key));
     let mut refused = Vec::new();
     let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
-    let clusters = by_priority(site, &plan.frozen);
-    for cluster in clusters {
-        for part in in_order(cluster.node_sets.keys().collect()) {
-            let Some(node_set) = cluster.node_set(part) else {
-                continue;
-            };
-            let own = |assignment: &HostOwner| {
-                assignment.cluster == cluster.key && assignment.part == *part
-            };
-            if assigned.as_ref().is_some_and(own) {
-                continue;
-            }
+    for cluster in by_priority(site, &plan.frozen) {
+        let mut node_sets: Vec<_> = cluster.node_sets.iter().collect();
+        node_sets.sort_by(|(a, _), (b, _)| by_role_and_name(a, b));
+        let is_own = |part: &Part| {
+            let mut own = assigned.iter().filter(|own| own.cluster == cluster.key);
+            own.any(|own| own.part == *part)
+        };
+        for (part, node_set) in node_sets.into_iter().filter(|(part, _)| !is_own(part)) {
             let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
             let kept = kept.map_or(&[][..], Vec::as_slice);
             let demand = NodeSetDemand::new(site, cluster, part, node_set, kept)
