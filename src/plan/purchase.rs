@@ -118,11 +118,11 @@ pub fn purchase(
     }
     let short = unserved.iter().map(|unserved| unserved.index).collect();
     let unwanted = |labels: &Labels| {
-        let mut marks = planned.site().settings.maintenance.iter();
+        let mut marks = planned.site.settings.maintenance.iter();
         unwanted(labels) || marks.any(|mark| mark.selects(labels))
     };
     let unwanted: &dyn Fn(&Labels) -> bool = &unwanted;
-    let site = planned.site();
+    let site = planned.site;
     let Some(mut kinds) = kinds(site, &demands, &short, unwanted) else {
         return Some(Purchase::default());
     };
@@ -137,7 +137,8 @@ pub fn purchase(
             kind.known = kind.add(site, &mut hosts, known.into_iter().map(Some), unwanted);
         }
     }
-    let with_bought = planned.with_bought(&hosts, hypothesis.more);
+    let (plan, owners) = (planned.plan, planned.owners.clone());
+    let with_bought = PlannedSite::with_owners(site, plan, &hosts, hypothesis.more, owners);
     // A host in another domain may do with fewer.
     let mut limits = demands.iter().flat_map(|demand| &demand.spreads);
     let is_skewed = limits.any(|limit| limit.rule != DomainRule::Same);

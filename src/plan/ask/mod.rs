@@ -39,8 +39,8 @@ pub(crate) use occupied::OccupiedSet;
 
 /// A plan, prepared for questions.
 pub struct PlannedSite<'a> {
-    site: &'a Site,
-    plan: &'a Plan,
+    pub(super) site: &'a Site,
+    pub(super) plan: &'a Plan,
     /// Hosts of the site, then those that could be bought.
     hosts: &'a [Host],
     /// Planned clusters in serving order.
@@ -48,7 +48,7 @@ pub struct PlannedSite<'a> {
     /// Set if assigned hosts may move.
     may_move: bool,
     /// Hosts that stay, with their clusters.
-    owners: BTreeMap<usize, &'a ClusterKey>,
+    pub(super) owners: BTreeMap<usize, &'a ClusterKey>,
     availability: Vec<Availability>,
     classes: HostClasses<'a>,
     quotas: QuotaUses<'a>,
@@ -119,7 +119,7 @@ impl<'a> PlannedSite<'a> {
     }
 
     /// Prepares questions about hosts of the site and more, which are free. The owners keep their hosts.
-    fn with_owners(
+    pub(super) fn with_owners(
         site: &'a Site,
         plan: &'a Plan,
         hosts: &'a [Host],
@@ -153,19 +153,6 @@ impl<'a> PlannedSite<'a> {
             matching,
             matching_domains: MatchingDomains::default(),
         }
-    }
-
-    /// Returns the site.
-    pub(super) fn site(&self) -> &'a Site {
-        self.site
-    }
-
-    /// Prepares questions about bought hosts as well. `hosts` begins with those of the site.
-    pub(super) fn with_bought<'h>(&self, hosts: &'h [Host], more: &'h [Cluster]) -> PlannedSite<'h>
-    where
-        'a: 'h,
-    {
-        PlannedSite::with_owners(self.site, self.plan, hosts, more, self.owners.clone())
     }
 
     /// Returns whether the search finds hosts for the clusters that a hypothesis affects.
@@ -206,10 +193,13 @@ impl<'a> PlannedSite<'a> {
         }
         let lacking = unserved.into_iter().map(|unserved| {
             let demand = &demands[unserved.index];
+            let node_set = (demand.cluster.key.clone(), demand.part.clone());
+            let today = self.plan.shortages.get(&node_set).filter(|_| !hypothesis.is_drain);
+            let (cluster, part) = node_set;
             NodeSetLack {
-                cluster: demand.cluster.key.clone(),
-                part: demand.part.clone(),
-                today: self.lacks_today(demand, hypothesis),
+                cluster,
+                part,
+                today: today.map_or(0, Shortage::short_of),
                 shortage: self.shortage(demand, gone, unserved),
             }
         });
@@ -341,13 +331,6 @@ impl<'a> PlannedSite<'a> {
             quotas.retain(|quota| !exceeded.contains(&quota.quota));
         }
         quotas
-    }
-
-    /// Returns the number of hosts that a node set lacks without a hypothesis.
-    fn lacks_today(&self, demand: &NodeSetDemand<'_>, hypothesis: &PlanHypothesis<'_>) -> usize {
-        let node_set = (demand.cluster.key.clone(), demand.part.clone());
-        let shortage = self.plan.shortages.get(&node_set).filter(|_| !hypothesis.is_drain);
-        shortage.map_or(0, Shortage::short_of)
     }
 }
 
