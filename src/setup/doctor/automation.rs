@@ -44,25 +44,22 @@ pub(super) fn check_hook(top: &Files, hook: Option<&Hook>) -> DoctorCheck {
     if hook.is_some_and(|hook| mentions_sipgen(&hook.text)) {
         return DoctorCheck::ok(SUBJECT, "the git hook `pre-commit` runs sipgen");
     }
+    let runs =
+        |file: &str| top.text(Utf8Path::new(file)).is_some_and(|text| mentions_sipgen(&text));
+    let configured: Vec<_> = HOOK_MANAGERS.into_iter().filter(|(file, ..)| runs(file)).collect();
     let is_installed = |mark: &str| {
         hook.is_some_and(|hook| {
             hook.text.contains(mark) || hook.file.to_string_lossy().contains(mark)
         })
     };
-    let mut configured = HOOK_MANAGERS.into_iter().filter(|(file, ..)| {
-        top.text(Utf8Path::new(file)).is_some_and(|text| mentions_sipgen(&text))
-    });
-    let first = configured.clone().next();
-    if let Some((file, ..)) = configured.find(|(_, mark, _)| is_installed(mark)) {
-        return DoctorCheck::ok(SUBJECT, format!("`{file}` runs sipgen"));
-    }
-    match first {
-        Some((file, _, install)) => DoctorCheck::warning(
+    match (configured.iter().find(|(_, mark, _)| is_installed(mark)), configured.first()) {
+        (Some((file, ..)), _) => DoctorCheck::ok(SUBJECT, format!("`{file}` runs sipgen")),
+        (None, Some((file, _, install))) => DoctorCheck::warning(
             SUBJECT,
             format!("`{file}` has a hook of sipgen, which is not installed in this clone"),
             format!("run `{install}`"),
         ),
-        None => DoctorCheck::warning(
+        (None, None) => DoctorCheck::warning(
             SUBJECT,
             "no git hook runs sipgen",
             "add one: docs/how-to/hooks.md shows how",
