@@ -45,22 +45,18 @@ pub fn attributes(output: &Utf8Path) -> String {
 
 /// Returns a pattern that matches the files below a directory, quoted if it has whitespace.
 fn pattern(directory: &Utf8Path) -> String {
-    let is_special = |c: &char| matches!(c, '*' | '?' | '[' | '\\');
-    let escaped = directory
-        .as_str()
-        .chars()
-        .flat_map(|c| Some('\\').filter(|_| is_special(&c)).into_iter().chain([c]));
-    let pattern: String = ['/'].into_iter().chain(escaped).chain("/**".chars()).collect();
+    let escaped = |text: &str, special: &[char]| -> String {
+        let escape = |c: char| special.contains(&c).then_some('\\').into_iter().chain([c]);
+        text.chars().flat_map(escape).collect()
+    };
+    let pattern = format!("/{}/**", escaped(directory.as_str(), &['*', '?', '[', '\\']));
     if !pattern.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') {
         return pattern;
     }
-    let quoted: String = pattern
-        .chars()
-        .map(|c| match c {
-            '"' | '\\' => format!("\\{c}"),
-            c if c.is_ascii_control() => format!("\\{:03o}", u32::from(c)),
-            c => c.to_string(),
-        })
-        .collect();
-    format!("\"{quoted}\"")
+    let quoted = escaped(&pattern, &['"', '\\']);
+    let character = |c: char| match c {
+        c if c.is_ascii_control() => format!("\\{:03o}", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", quoted.chars().map(character).collect::<String>())
 }

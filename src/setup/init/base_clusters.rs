@@ -101,9 +101,4 @@ impl BaseClusters {
             Self::Possible(_) => "; it may have several sites: see `sites`".to_owned(),
         }
     }
-
-    /// Reports whether each site has settings of its own, so that the root needs none.
-    pub(super) fn have_settings(&self) -> bool {
-        matches!(self, Self::Known(_))
-    }
 }

@@ -28,33 +28,26 @@ impl Forge {
     /// Proposes the CI files for a repo with this default branch; `None` if the default branch is
     /// unknown.
     pub(super) fn propose(self, repo: &Files, branch: Option<&str>) -> Vec<Proposal> {
-        let whole = |(path, text): (&str, &str), note| {
-            Proposal::new(repo, path, note, || text.to_owned(), |_| FileAction::Keep)
+        let job = |path, note, text: &dyn Fn() -> String| {
+            Proposal::new(repo, path, note, text, |_| FileAction::Keep)
         };
         match self {
             Forge::Github => {
-                let text = on_branch(WORKFLOW.1, branch);
-                vec![whole(
-                    (WORKFLOW.0, &text),
-                    "checks every pull request and comments with the plan",
-                )]
+                let note = "checks every pull request and comments with the plan";
+                vec![job(WORKFLOW.0, note, &|| on_branch(WORKFLOW.1, branch))]
             }
-            Forge::Gitlab => vec![
-                whole(JOBS, "checks every merge request and comments with the plan"),
-                Proposal::new(
-                    repo,
-                    PIPELINE,
-                    "includes these jobs",
-                    || format!("include:\n{INCLUDED}"),
-                    |there| {
-                        if there.contains(JOBS.0) {
-                            FileAction::Keep
-                        } else {
-                            entry_of_list(there, "include", INCLUDED)
-                        }
-                    },
-                ),
-            ],
+            Forge::Gitlab => {
+                let note = "checks every merge request and comments with the plan";
+                let lacks = |there: &str| match there.contains(JOBS.0) {
+                    true => FileAction::Keep,
+                    false => entry_of_list(there, "include", INCLUDED),
+                };
+                let text = || format!("include:\n{INCLUDED}");
+                vec![
+                    job(JOBS.0, note, &|| JOBS.1.to_owned()),
+                    Proposal::new(repo, PIPELINE, "includes these jobs", text, lacks),
+                ]
+            }
         }
     }
 }

@@ -18,14 +18,11 @@ const ENTRY: &str = "  - repo: local
         require_serial: true
 ";
 
-/// Returns whether a configuration of pre-commit has a hook of sipgen.
-fn has_hook(there: &str) -> bool {
-    there.lines().any(|line| line.trim_start_matches(['-', ' ', '\t']).starts_with("id: sipgen-"))
-}
-
 pub(super) fn propose(repo: &Files) -> Proposal {
-    let lacks = |there: &str| {
-        if has_hook(there) { FileAction::Keep } else { entry_of_list(there, "repos", ENTRY) }
+    let is_hook = |line: &str| line.trim_start_matches(['-', ' ', '\t']).starts_with("id: sipgen-");
+    let lacks = |there: &str| match there.lines().any(is_hook) {
+        true => FileAction::Keep,
+        false => entry_of_list(there, "repos", ENTRY),
     };
     let text = || {
         format!("# `pre-commit install` makes git run these before every commit.\nrepos:\n{ENTRY}")

@@ -25,6 +25,8 @@ use crate::input::load::{EntryKind, Files, ReadError};
 use crate::input::settings::{self, Settings};
 use crate::output::compare::{Change, OutputChanges};
 
+use base_clusters::BaseClusters;
+
 pub use attributes::attributes;
 pub use forge::{Forge, forges};
 
@@ -74,7 +76,9 @@ pub fn propose(
     let clusters = base_clusters::find(repo, &output)?;
 
     let mut proposals = Vec::new();
-    if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.have_settings() {
+    // If each site has settings of its own, the root needs none.
+    let is_settled = matches!(clusters, BaseClusters::Known(_));
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !is_settled {
         proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
     }
     proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
