@@ -37,11 +37,9 @@ pub struct InputSource {
     directory: Utf8PathBuf,
 }
 
-/// Default timeout of kustomize in seconds.
-const TIMEOUT: u64 = 120;
-
+/// Returns the default timeout of kustomize in seconds.
 fn default_timeout() -> u64 {
-    TIMEOUT
+    120
 }
 
 impl InputSource {
@@ -102,7 +100,9 @@ impl InputSource {
                 Some(InvalidField::new("paths", format!("has the invalid glob `{path}`"), help))
             }
             (None, Some(directory)) => {
-                let Some(plain) = below_root(directory) else {
+                // The root is the empty path, but written as `.`.
+                let plain = inside_or_root(directory).filter(|_| !directory.as_str().is_empty());
+                let Some(plain) = plain else {
                     let problem = format!("`{directory}` is not a directory inside the repo");
                     let help = "write it relative to the repo's root, without `..`";
                     return Some(InvalidField::new("kustomization", problem, help));
@@ -209,11 +209,6 @@ fn changed(settings: &Settings, globs: &[String], fits: impl Fn(&InputSource) ->
     let lines = fitting
         .map(|(index, source)| format!("\n{} # of source {}", paths(Some(source)), index + 1));
     format!("write in `sources` of {file}:{}", lines.collect::<String>())
-}
-
-/// Normalizes a directory of the repo. The root is the empty path.
-fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
-    if directory.as_str().is_empty() { None } else { inside_or_root(directory) }
 }
 
 /// A compiled glob of a source.
