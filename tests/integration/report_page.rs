@@ -103,7 +103,7 @@ fn errors_are_told_by_the_page_and_by_the_exit_code() {
     let run = report(&repo, &["-"]).expect(1);
 
     assert_says(&run.stderr, &["error"]);
-    assert_says(&run.stdout, &["\"active\":200", "\"error\":true", EDGE]);
+    assert_says(&run.stdout, &["\"active\":200", "\"severity\":\"error\"", EDGE]);
 }
 
 #[test]
