@@ -95,27 +95,25 @@ impl<'a> RequestContext<'a> {
 
 impl ClusterDocument {
     /// Reports a cluster's name that is too long for a label.
-    pub(super) fn check_name(&self, findings: &mut Vec<Finding>) {
+    pub(super) fn check_name(&self, found: &mut RequestFindings<'_>) {
         if is_label_value(self.key.name.as_str()) {
             return;
         }
         let message = "the cluster's name has more than 63 characters, the limit of label values";
         let finding = Finding::new(Code::InvalidField, message).at(self.origin.name());
-        findings.push(finding.help("choose a shorter name"));
+        found.all.push(finding.help("choose a shorter name"));
     }
 
     /// Parses the priority annotation.
-    pub(super) fn priority(&self, findings: &mut Vec<Finding>) -> i64 {
+    pub(super) fn priority(&self, found: &mut RequestFindings<'_>) -> i64 {
         let Some(text) = self.metadata.annotation(PRIORITY) else {
             return 0;
         };
-        text.trim().parse().unwrap_or_else(|_| {
-            let message = format!("the priority `{text}` is not an integer");
-            let place = self.origin.at(["metadata", "annotations", PRIORITY]);
-            let help = "write a number in quotes, such as \"10\"; clusters with a higher priority choose first";
-            findings.push(Finding::new(Code::InvalidField, message).at(place).help(help));
-            0
-        })
+        let priority = text.trim().parse();
+        let priority = priority.map_err(|_| format!("the priority `{text}` is not an integer"));
+        let help = "write a number in quotes, such as \"10\"; clusters with a higher priority choose first";
+        let route = ["metadata", "annotations", PRIORITY];
+        found.accept(priority, Code::InvalidField, route, help).unwrap_or_default()
     }
 
     /// Returns the cluster that it requests, with nothing but hosts.

@@ -43,7 +43,11 @@ impl ClusterApiValidation<'_> {
             }
             let labels = self.machine_labels(set);
             let made = set.health_check.map(|check| {
-                ("the MachineHealthCheck of the topology".to_owned(), check, self.origin.name())
+                (
+                    "the MachineHealthCheck of the topology".to_owned(),
+                    check,
+                    self.found.origin.name(),
+                )
             });
             let selecting = checks.iter().filter(|(_, check, _)| selects(check, &labels)).cloned();
             for (title, _, place) in made.into_iter().chain(selecting).filter(is_by_capm3) {
@@ -58,7 +62,7 @@ impl ClusterApiValidation<'_> {
                     "the next Machine waits until a snapshot shows the unhealthy host and sipgen replaces it: annotate \
                      {set_title} with `{SPARE}: \"1\"`"
                 ));
-                self.findings.push(finding);
+                self.found.all.push(finding);
             }
         }
     }

@@ -31,8 +31,8 @@ use super::cluster_parts::ClusterParts;
 use super::decode_spec;
 use super::descriptor::RequestDescriptor;
 use super::documents::{
-    ClusterDocument, RequestContext, RequestSpec, Spec, ValidatedRequest, annotation_meant,
-    mistaken_annotations,
+    ClusterDocument, RequestContext, RequestFindings, RequestSpec, Spec, ValidatedRequest,
+    annotation_meant, mistaken_annotations,
 };
 use super::object_name;
 use crate::base::api::cluster_api::{
@@ -42,7 +42,7 @@ use crate::base::api::cluster_api::{
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ClusterKey, NodeName, Part, has_all, is_label_key};
 use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
-use crate::base::finding::{Code, DocumentField, Finding, Origin, shown_route};
+use crate::base::finding::{Code, DocumentField, Finding, shown_route};
 use crate::base::grouping::grouped;
 use crate::base::text::suggest::alike;
 use crate::input::decode::label_selector::Mistake;
@@ -100,19 +100,17 @@ fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
 
 impl RequestSpec for ClusterSpec {
     fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let ClusterDocument { key, origin, .. } = &document;
         let mut check = ClusterApiValidation {
-            key,
-            origin,
+            key: &document.key,
+            found: RequestFindings::new(&document),
             objects: context.cluster_parts,
             assignment: &context.settings.assignment,
             default_spread: context.settings.topology.default_spread(),
             is_request: is_asked(&document.metadata, context.settings),
-            findings: Vec::new(),
         };
         check.annotations(&document.metadata);
-        document.check_name(&mut check.findings);
-        let priority = document.priority(&mut check.findings);
+        document.check_name(&mut check.found);
+        let priority = document.priority(&mut check.found);
         let scaled = check.scaled(self);
         let topology_key =
             context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
@@ -129,10 +127,10 @@ impl RequestSpec for ClusterSpec {
             }
         }
         let is_annotated = is_annotated(&document.metadata);
-        if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
-            check.report(
+        if is_annotated && node_sets.is_empty() && !check.found.all.iter().any(Finding::is_error) {
+            check.found.report(
                 Code::NoMachineTemplate,
-                DocumentField::new(origin, ["spec"]),
+                ["spec"],
                 "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts",
                 format!("write `{ASSIGN}: \"false\"`, or add the missing manifests"),
             );
@@ -146,7 +144,7 @@ impl RequestSpec for ClusterSpec {
             endpoint: check.endpoint(self),
             ..document.cluster(priority, node_sets)
         };
-        let findings = check.findings;
+        let findings = check.found.all;
         document.validated(cluster, findings)
     }
 
@@ -162,13 +160,12 @@ impl RequestSpec for ClusterSpec {
 /// Validation of one Cluster, with its findings.
 struct ClusterApiValidation<'a> {
     key: &'a ClusterKey,
-    origin: &'a Origin,
+    found: RequestFindings<'a>,
     objects: &'a ClusterParts,
     assignment: &'a AssignmentSettings,
     default_spread: Vec<TopologySpread>,
     /// Unset for a Cluster beside a SIPCluster, or one that claims hosts by itself.
     is_request: bool,
-    findings: Vec<Finding>,
 }
 
 impl<'a> ClusterApiValidation<'a> {
@@ -179,7 +176,7 @@ impl<'a> ClusterApiValidation<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.findings.push(Finding::new(code, message).at(field.place()).help(help));
+        self.found.all.push(Finding::new(code, message).at(field.place()).help(help));
     }
 
     /// Checks the annotation that asks for hosts.
@@ -187,9 +184,9 @@ impl<'a> ClusterApiValidation<'a> {
         if let Some(text) =
             metadata.annotation(ASSIGN).filter(|text| !matches!(*text, "true" | "false"))
         {
-            self.report(
+            self.found.report(
                 Code::InvalidRequestAnnotation,
-                DocumentField::new(self.origin, ["metadata", "annotations", ASSIGN]),
+                ["metadata", "annotations", ASSIGN],
                 format!("`{ASSIGN}` is `{text}`, neither true nor false"),
                 "write \"true\" or \"false\", in quotes",
             );
@@ -203,7 +200,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
         for LocatedMetadata { metadata, at } in &set.metadata {
-            self.findings.extend(mistaken_annotations(metadata, at, true));
+            self.found.all.extend(mistaken_annotations(metadata, at, true));
         }
         let active = self.replicas(set);
         let standby = self.spare(set, active);
@@ -389,7 +386,7 @@ impl<'a> ClusterApiValidation<'a> {
                 let finding = shared_template([first.title(), other.title()], name)
                     .at(first.at.place())
                     .see(other.at.place(), "the other one");
-                self.findings.push(finding);
+                self.found.all.push(finding);
             }
             let mut labels = self.labels(&self.part(first));
             for other in others {

@@ -241,7 +241,7 @@ impl<'a> ClusterApiValidation<'a> {
     fn readable(&mut self, document: &'a PartDocument) -> Option<&'a PartSpec> {
         let unreadable = |error| decode::unreadable(&document.origin, error, &document.kind);
         let spec = document.spec.as_ref().map_err(unreadable);
-        spec.map_err(|finding| self.findings.push(finding)).ok()
+        spec.map_err(|finding| self.found.all.push(finding)).ok()
     }
 
     /// Returns the machine template that a reference names; `None` if Machines are no hosts of
@@ -311,7 +311,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     fn control_plane(&mut self, spec: &'a ClusterSpec) -> Option<ScaledMachines<'a>> {
         let reference = spec.control_plane_ref.as_ref()?;
-        let (origin, namespace) = (self.origin, &self.key.namespace);
+        let (origin, namespace) = (self.found.origin, &self.key.namespace);
         let from = DocumentField::new(origin, ["spec", "controlPlaneRef", "name"]);
         let (document, part) = self.part_of(reference, namespace, from)?;
         let PartSpec::ControlPlane(control_plane) = part else {
@@ -357,7 +357,7 @@ impl<'a> ClusterApiValidation<'a> {
         let own = &self.key.namespace;
         let namespace =
             namespace.map_or_else(|| own.clone(), |name| name.parse().unwrap_or(own.clone()));
-        let at = DocumentField::new(self.origin, ["spec", "topology"]);
+        let at = DocumentField::new(self.found.origin, ["spec", "topology"]);
         let reference = ClusterApiReference {
             kind: CLUSTER_CLASS.to_owned(),
             name: name.to_owned(),
@@ -398,7 +398,7 @@ impl<'a> ClusterApiValidation<'a> {
             }
             _ => (None, None),
         };
-        let at = DocumentField::new(self.origin, ["spec", "topology", "controlPlane"]);
+        let at = DocumentField::new(self.found.origin, ["spec", "topology", "controlPlane"]);
         let own = LocatedMetadata::new(&topology.control_plane.metadata, &at);
         let class = class_at.below(["controlPlane".into()]);
         let metadata = vec![own, LocatedMetadata::new(&control_plane.metadata, &class)];

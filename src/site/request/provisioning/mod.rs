@@ -56,7 +56,7 @@ impl RequestSpec for ProvisioningSpec {
         let software = software_of(&document.key, context.software);
         let macs = context.hosts_by_mac();
         let mut check = ProvisioningValidation { found: RequestFindings::new(&document) };
-        let priority = document.priority(&mut check.found.all);
+        let priority = document.priority(&mut check.found);
         check.cluster_type(cluster_type);
         let (node_sets, installation) = check.machines(self, macs);
         let pod_subnet = check.pod_subnet(self, &node_sets, macs, &context.settings.provisioning);

@@ -40,11 +40,9 @@ impl SipclusterValidation<'_> {
                 Some(value) => schema.violation(value, name),
                 None => descriptor.required.contains(name).then(|| format!("{name} is missing")),
             };
-            if let Some(problem) = problem {
-                let help = "docs/reference/sipcluster.md has the fields of services";
-                self.found.report(Code::InvalidField, below(route, [name.as_str()]), problem, help);
-                return None;
-            }
+            let valid = problem.map_or(Ok(()), Err);
+            let help = "docs/reference/sipcluster.md has the fields of services";
+            self.found.accept(valid, Code::InvalidField, below(route, [name.as_str()]), help)?;
             fields.extend(value.map(|value| (name.clone(), value)));
         }
         Some((node_ports?, KindSettings::Described(fields)))

@@ -28,16 +28,12 @@ impl SipclusterValidation<'_> {
             );
         }
         for (index, key) in authorized_keys.iter().enumerate() {
-            if let Err(error) = check_authorized_key(key) {
-                // No part of the key is shown, because it may be a private key that was pasted by
-                // mistake.
-                self.found.report(
-                    Code::WrongType,
-                    below(&keys_route, [index]),
-                    format!("the SSH key is not an OpenSSH public key: {error}"),
-                    "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
-                );
-            }
+            // No part of the key is shown, because it may be a private key that was pasted by
+            // mistake.
+            let valid = check_authorized_key(key)
+                .map_err(|error| format!("the SSH key is not an OpenSSH public key: {error}"));
+            let help = "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`";
+            self.found.accept(valid, Code::WrongType, below(&keys_route, [index]), help);
         }
         let node_private_keys = match non_empty(&entry.node_ssh_private_keys) {
             None => None,

@@ -81,8 +81,8 @@ fn check(
         node_ports: context.settings.services.node_port_range,
         default_spread: context.settings.topology.default_spread(),
     };
-    document.check_name(&mut check.found.all);
-    let priority = document.priority(&mut check.found.all);
+    document.check_name(&mut check.found);
+    let priority = document.priority(&mut check.found);
     check.finalizers(document);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
@@ -119,17 +119,11 @@ impl SipclusterValidation<'_> {
         }
         for (name, node_set) in spec.nodes.iter().flatten() {
             let route: Route = vec!["spec".into(), "nodes".into(), name.as_str().into()];
-            match name.parse::<Role>() {
-                Ok(role) => {
-                    let node_set = self.node_set(role, node_set, &route);
-                    node_sets.insert(role.into(), Box::new(node_set));
-                }
-                Err(error) => self.found.report(
-                    Code::InvalidField,
-                    route,
-                    format!("`{name}` {error}"),
-                    "name the node set ControlPlane or Worker",
-                ),
+            let role = name.parse::<Role>().map_err(|error| format!("`{name}` {error}"));
+            let help = "name the node set ControlPlane or Worker";
+            if let Some(role) = self.found.accept(role, Code::InvalidField, route.clone(), help) {
+                let node_set = self.node_set(role, node_set, &route);
+                node_sets.insert(role.into(), Box::new(node_set));
             }
         }
         node_sets

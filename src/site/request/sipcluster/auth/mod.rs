@@ -162,15 +162,11 @@ impl SipclusterValidation<'_> {
             let Some(text) = text else { continue };
             // Only `reuseInterval` may be zero: a used refresh token is then invalid at once.
             let may_be_none = path.ends_with("reuseInterval");
-            match values::duration(text) {
-                Some(length) if length > 0.0 || may_be_none => {}
-                _ => self.found.report(
-                    Code::InvalidField,
-                    below(route, ["expiry"].into_iter().chain(path.split('.'))),
-                    format!("`{text}` is not a duration"),
-                    "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days",
-                ),
-            }
+            let length = values::duration(text).filter(|length| *length > 0.0 || may_be_none);
+            let length = length.ok_or_else(|| format!("`{text}` is not a duration"));
+            let route = below(route, ["expiry"].into_iter().chain(path.split('.')));
+            let help = "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days";
+            self.found.accept(length, Code::InvalidField, route, help);
         }
     }
 }
