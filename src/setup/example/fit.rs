@@ -117,9 +117,10 @@ impl Fit {
         let is_machine = |host: &&Host| {
             let devices = &site.settings.provisioning.devices;
             let found = hardware.get(&host.key).map(|found| &found.hardware);
-            let machine = || MachineProperties::new(found, &host.network, &host.labels, devices);
-            host_state::is_free_machine(site, host)
-                && machine().address(host.network.boot_mac).is_some()
+            let (network, labels) = (&host.network, &host.labels);
+            let machine =
+                || MachineProperties::new(found, &network.data, network.boot_mac, labels, devices);
+            host_state::is_free_machine(site, host) && machine().address(network.boot_mac).is_some()
         };
         let installed: Vec<&Host> = unassigned.map(hosts).filter(is_machine).collect();
         let installed = largest_namespace(within_quotas(generated, &installed));

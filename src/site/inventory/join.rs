@@ -123,7 +123,9 @@ impl HostDescriptions {
         let labels = primary.host.metadata.labels.as_ref().unwrap_or(&none);
         let machine = hardware.map(|_| {
             findings.extend(machine::unclear_labels(&key, labels, &primary.origin));
-            MachineProperties::new(found, &network, labels, &settings.provisioning.devices)
+            let HostNetwork { data, boot_mac, .. } = &network;
+            let devices = &settings.provisioning.devices;
+            MachineProperties::new(found, data, *boot_mac, labels, devices)
         });
         let mut host = Host {
             own_namespace: primary.own_namespace.clone(),

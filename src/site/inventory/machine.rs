@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-use super::host::HostNetwork;
+use super::networks::HostNetworkData;
 use crate::base::api::address::is_reachable;
 use crate::base::api::hardware::{self, DiskKind, Hardware, HardwareText, Nic};
 use crate::base::api::mac::MacAddress;
@@ -157,7 +157,8 @@ impl MachineProperties {
     /// Derives the properties from hardware, network data and labels.
     pub(crate) fn new(
         found: Option<&Hardware>,
-        network: &HostNetwork,
+        network: &HostNetworkData,
+        boot_mac: Option<MacAddress>,
         labels: &BTreeMap<String, String>,
         devices: &Devices,
     ) -> Self {
@@ -168,7 +169,7 @@ impl MachineProperties {
         {
             add(&mut nics, mac, card.ip.as_deref().and_then(|text| text.trim().parse().ok()));
         }
-        if let Ok(data) = &network.data {
+        if let Ok(data) = network {
             let addressed: Vec<MacAddress> =
                 nics.iter().filter(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac).collect();
             for (mac, address) in data.card_addresses().filter(|(mac, _)| !addressed.contains(mac))
@@ -198,7 +199,7 @@ impl MachineProperties {
         });
         let text = |what: HardwareText| Some((what, found?.text(what)?.to_owned()));
         Self {
-            boot_mac: network.boot_mac,
+            boot_mac,
             nics,
             cpu: found.and_then(|found| found.cpu.count),
             memory_mib: found.and_then(|found| found.ram_mebibytes),
@@ -257,14 +258,11 @@ mod tests {
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> MachineProperties {
         let found: Option<Hardware> =
             (!hardware.is_empty()).then(|| yaml_serde::from_str(hardware).unwrap());
-        let network = HostNetwork {
-            data: Ok(Arc::new(NetworkData::parse(network_data).unwrap())),
-            addresses: BTreeMap::new(),
-            boot_mac: "00-00-5E-00-53-01".parse().ok(),
-        };
+        let network = Ok(Arc::new(NetworkData::parse(network_data).unwrap()));
+        let boot_mac = "00-00-5E-00-53-01".parse().ok();
         let labels =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        MachineProperties::new(found.as_ref(), &network, &labels, &Devices::default())
+        MachineProperties::new(found.as_ref(), &network, boot_mac, &labels, &Devices::default())
     }
 
     fn addresses(machine: &MachineProperties) -> Vec<String> {

@@ -428,14 +428,12 @@ mod tests {
     use super::*;
     use crate::base::api::hardware::Hardware;
     use crate::input::settings::provisioning::Devices;
-    use crate::site::inventory::host::HostNetwork;
     use crate::site::inventory::networks::NoNetworkData;
 
     fn machine(hardware: &str) -> MachineProperties {
         let hardware = yaml_serde::from_str::<Hardware>(hardware).unwrap();
-        let data = Err(NoNetworkData::Absent);
-        let network = HostNetwork { data, addresses: BTreeMap::new(), boot_mac: None };
-        MachineProperties::new(Some(&hardware), &network, &BTreeMap::new(), &Devices::default())
+        let (network, devices) = (Err(NoNetworkData::Absent), Devices::default());
+        MachineProperties::new(Some(&hardware), &network, None, &BTreeMap::new(), &devices)
     }
 
     fn lacks(machine: &MachineProperties, asked: &HardwareRequirements) -> Vec<String> {
