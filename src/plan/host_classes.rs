@@ -305,11 +305,7 @@ fn rank(
 ) -> ClassRank {
     let sample = class.hosts.first().filter(|_| needs.is_by_hardware());
     let size = sample.map(|host| HostSize::new(&hosts[*host]).rank(&needs.node_set.hardware));
-    let preference = match needs.node_set.machine {
-        Some(_) => Preference::default(),
-        None => class.traits.preference(home),
-    };
-    (preference, size.unwrap_or_default())
+    (class.traits.preference(home), size.unwrap_or_default())
 }
 
 /// Returns the classes of available hosts, and the classes of each kind.

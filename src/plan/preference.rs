@@ -121,9 +121,7 @@ impl<'a> SharedNamespaces<'a> {
     }
 }
 
-/// Returns the namespace of a demand's cluster, unless that decides already or does not matter: no
-/// Cluster API claims the machines of a Provisioning.
+/// Returns the namespace of a demand's cluster, unless it decides already.
 fn namespace<'a>(demand: &NodeSetDemand<'a>) -> Option<&'a Namespace> {
-    let matters = demand.node_set.namespace.is_none() && !demand.needs.system().is_required();
-    matters.then_some(&demand.cluster.key.namespace)
+    demand.node_set.namespace.is_none().then_some(&demand.cluster.key.namespace)
 }

@@ -167,7 +167,7 @@ impl<'h> MatchingHosts<'h> {
         let mut usable_domains = HashSet::new();
         for (index, host) in hosts.iter().enumerate() {
             let mut objections = eligibility::objections(index, host, needs).peekable();
-            if objections.peek().is_some_and(|refusal| refusal.is_unasked(needs)) {
+            if objections.peek().is_some_and(|refusal| refusal.is_unasked(host, needs)) {
                 continue;
             }
             let (only, by_owner) = match &availability[index] {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use kube::core::SelectorExt;
+
 use super::needs::Needs;
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace};
-use crate::site::inventory::host::SameMachine;
+use crate::site::inventory::host::{Host, SameMachine};
 use crate::site::inventory::networks::{NoAddressReason, NoNetworkData};
 use crate::site::inventory::requirements::UnmetRequirement;
 use crate::site::inventory::undecided::VariableValue;
@@ -92,10 +94,11 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// Returns whether the node set does not ask for such a host. A host that lacks hardware matches,
-    /// except for a machine of a Provisioning.
-    pub(in crate::plan) fn is_unasked(&self, needs: &Needs<'_>) -> bool {
+    /// except for a machine of a Provisioning. A host whose labels have a variable does not match yet.
+    pub(in crate::plan) fn is_unasked(&self, host: &Host, needs: &Needs<'_>) -> bool {
         match self {
             Refusal::Insufficient(_) => needs.node_set.machine.is_some(),
+            Refusal::Undecided(_) => !needs.node_set.selector.matches(&host.labels),
             other => matches!(other, Refusal::NotNamed(_) | Refusal::NotSelected(_)),
         }
     }

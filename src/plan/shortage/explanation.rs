@@ -63,10 +63,11 @@ impl ShortageExplanation {
         let hosts = &site.inventory.hosts;
         let matching: Vec<&Host> = refusals
             .iter()
-            .filter(|(_, refusal)| {
-                !refusal.as_ref().is_some_and(|refusal| refusal.is_unasked(&demand.needs))
+            .map(|(host, refusal)| (&hosts[*host], refusal))
+            .filter(|(host, refusal)| {
+                !refusal.as_ref().is_some_and(|refusal| refusal.is_unasked(host, &demand.needs))
             })
-            .map(|(host, _)| &hosts[*host])
+            .map(|(host, _)| host)
             .collect();
         let topology = demand.node_set.topology_keys.iter();
         let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));

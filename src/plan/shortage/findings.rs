@@ -36,13 +36,15 @@ impl Shortage {
             ShortageReason::Undecided => "were not found",
             _ => "cannot be found",
         };
-        // No field of a manifest has this number, which is added to `replicas`.
+        let standby = demand.node_set.standby();
         let makes_machines = cluster.kind.descriptor().makes_machines;
-        let for_rollouts = if makes_machines { demand.node_set.standby() } else { 0 };
-        let aside = match for_rollouts {
+        let aside = match standby {
             0 => String::new(),
-            count => format!(" ({count} of them for rollouts)"),
+            count if makes_machines => format!(" ({count} of them for rollouts)"),
+            count => format!(" ({count} of them standby)"),
         };
+        // No field of a manifest has this number, which is added to `replicas`.
+        let for_rollouts = if makes_machines { standby } else { 0 };
         // Without the hosts for rollouts, it would be filled.
         let rollouts = (self.short_of() <= for_rollouts).then(|| {
             // Cluster API refuses 0 for a control plane of fewer than three.
