@@ -1,7 +1,7 @@
 //! What is no mistake by itself, but surely not meant. Each rule has a repo that shows it in `fixtures/findings`; here
 //! is when a rule speaks and when it does not, and that all commands agree.
 
-use crate::support::{Repo, Run, assert_says, live_host, run};
+use crate::support::{Repo, Run, assert_says, codes, live_host, run};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";
@@ -9,15 +9,6 @@ const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";
 #[track_caller]
 fn validated(repo: &Repo, code: i32) -> String {
     run(&mut repo.sipgen(&["validate"])).expect(code).stdout
-}
-
-/// Says which codes a text names, each once, in order.
-fn codes(text: &str) -> Vec<&str> {
-    let mut codes: Vec<&str> =
-        text.match_indices("[SIP").map(|(at, _)| &text[at + 1..at + 8]).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    codes
 }
 
 /// The line and column at which a text stands in a file, behind another text.

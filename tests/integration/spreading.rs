@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::support::{Repo, assert_says, run};
+use crate::support::{Repo, assert_says, codes, run};
 
 /// A repo with hosts in racks, by name, and the rack label in the settings.
 pub(crate) fn with_racks(racks: &[(&str, usize)]) -> Repo {
@@ -204,6 +204,27 @@ fn a_rack_that_only_flux_knows_is_no_rack() {
     request(&repo, "one", 4, even);
 
     repo.generate(&[]).expect(0);
+}
+
+#[test]
+fn a_constraint_on_a_label_that_no_host_has_is_blamed_itself_and_not_the_selector() {
+    let own = |field: &str| (String::new(), format!("      {field}\n"));
+    let of_site = "topology: {defaultConstraints: [{topologyKey: example.com/room}]}\n".to_owned();
+    for (settings, field) in [
+        own("topologySpreadConstraints: [{topologyKey: example.com/room}]"),
+        own("topologySpreadConstraints: [{topologyKey: example.com/room, maxSkew: 3}]"),
+        own("sameDomain: {topologyKey: example.com/room}"),
+        (of_site, String::new()),
+    ] {
+        let repo = with_racks(&[("a", 2), ("b", 2)]);
+        repo.write("sipgen.yaml", &settings);
+        request(&repo, "edge", 2, &field);
+
+        let said = repo.generate(&[]).expect(1).stderr;
+
+        assert_eq!(codes(&said), ["SIP0261"], "{settings}{field}: {said}");
+        assert_says(&said, &["has a value for `example.com/room`"]);
+    }
 }
 
 #[test]

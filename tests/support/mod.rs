@@ -514,6 +514,15 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// Says which codes a text names, each once, in order.
+pub fn codes(text: &str) -> Vec<&str> {
+    let mut codes: Vec<&str> =
+        text.match_indices("[SIP").map(|(at, _)| &text[at + 1..at + 8]).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
 /// Whether a message has all these parts.
 #[track_caller]
 pub fn assert_says(message: &str, parts: &[&str]) {

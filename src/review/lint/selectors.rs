@@ -17,7 +17,7 @@ pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     for set in unmatched {
         let all = &node_sets.site.inventory.hosts;
         let mismatch =
-            known.entry(set.pool).or_insert_with(|| mismatch(all, &set.node_set.selector));
+            known.entry(set.pool).or_insert_with(|| mismatch(all, &set.node_set.own_selector()));
         findings.extend(mismatch.as_ref().map(|mismatch| describe(set, mismatch)));
     }
     findings

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use std::sync::Arc;
 
-use kube::core::Selector;
+use kube::core::{Expression, Selector};
 use serde::Serialize;
 
 use super::kind::ClusterKind;
@@ -15,7 +15,7 @@ use crate::base::api::host::{LAST_APPLIED, Metadata};
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
 use crate::base::api::reservation::Tenants;
-use crate::base::api::topology_spread::TopologySpread;
+use crate::base::api::topology_spread::{TopologySpread, spread_requirements};
 use crate::base::finding::{DocumentField, Origin};
 use crate::input::settings::services::KubernetesVersion;
 use crate::site::inventory::Host;
@@ -214,6 +214,14 @@ impl NodeSet {
     /// Returns the number of additional hosts for upgrades.
     pub fn standby(&self) -> usize {
         self.standby.count(self.active)
+    }
+
+    /// Returns its selector without the labels that its constraints on topology domains require.
+    pub fn own_selector(&self) -> Selector {
+        let is_own = |expression: &Expression| {
+            spread_requirements(&self.spread).all(|required| required != *expression)
+        };
+        self.selector.clone().into_iter().filter(is_own).collect()
     }
 
     /// Returns the address at which an installer reaches a host of it.
