@@ -569,6 +569,37 @@ fn a_warning_tells_of_network_data_of_another_format() {
     );
 }
 
+/// Where the network data is, and what the host says, decide nothing else.
+#[test]
+fn network_data_of_another_format_or_elsewhere_is_no_matter_for_a_host_with_an_annotation() {
+    let generator = "secretGenerator:\n- name: lab-c1-network-data\n  namespace: tenant-a\n  literals: ['nmstate=interfaces: []']\n  \
+                     options: {disableNameSuffixHash: true}\n";
+    for (generator, why) in [
+        (generator, "1 with network data in the format of nmstate (tenant-a/lab-c1)"),
+        ("", "1 with network data in a Secret that is not in the repo (tenant-a/lab-c1)"),
+    ] {
+        let repo = one_host_left();
+        let listed = repo.read("sites/lab/hosts/kustomization.yaml");
+        repo.write("sites/lab/hosts/kustomization.yaml", &(listed + generator));
+        repo.replace_behind(
+            RACK_C,
+            "kind: Secret",
+            "name: lab-c1-network-data",
+            "name: lab-c1-other",
+        );
+        assert_says(&repo.refused(), &[why]);
+
+        repo.replace_behind(
+            RACK_C,
+            "kind: BareMetalHost",
+            "metadata:\n",
+            "metadata:\n  annotations: {sip.airshipit.org/addresses: \"oam-ipv4=198.51.100.7\"}\n",
+        );
+        let run = repo.generate(&[]).expect(0);
+        assert!(!run.stderr.contains("SIP0341"), "{}", run.stderr);
+    }
+}
+
 fn run_validate(repo: &Repo) -> String {
     let run = crate::support::run(&mut repo.sipgen(&["validate"]));
     run.stdout + &run.stderr

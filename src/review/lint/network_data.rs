@@ -49,14 +49,14 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         // Assigned hosts are reported when their services are rendered.
         let interfaces = set.cluster.interfaces(set.role);
         let is_lost = |host: &&Host| {
-            let lacks = match &host.network.data {
-                Err(NoNetworkData::Missing(_) | NoNetworkData::Keyless(..)) => true,
-                // It may be meant for another program, if the host has other addresses.
-                Err(NoNetworkData::OtherFormat(..)) => {
-                    interfaces.iter().any(|id| host.address(id).is_err())
-                }
-                _ => false,
-            };
+            let lacks = matches!(
+                host.network.data,
+                Err(NoNetworkData::Missing(_)
+                    | NoNetworkData::Keyless(..)
+                    | NoNetworkData::OtherFormat(..))
+            );
+            // It may be meant for another program, if the host has other addresses.
+            let lacks = lacks && interfaces.iter().any(|id| host.address(id).is_err());
             lacks
                 && unusable(host, RequiredSystem::NoSystem).is_none()
                 && !node_sets.site.state.held.contains_key(&host.key)

@@ -10,6 +10,7 @@ use super::networks::{
 use crate::base::api::kustomization::GeneratorValue;
 use crate::base::api::names::{ObjectName, SecretKey};
 use crate::base::api::network_data::SECRET_KEYS;
+use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::Origin;
 use crate::input::kustomize::{Builds, ReachedGenerator};
 use crate::input::load::Files;
@@ -39,7 +40,9 @@ pub(crate) fn generated(
         let Ok(name) = name.parse::<ObjectName>() else {
             continue;
         };
-        let Some((list, index, value)) = generated.generator.value(&SECRET_KEYS) else {
+        // Another program's format is reported as such.
+        let keys = [SECRET_KEYS[0], SECRET_KEYS[1], NMSTATE];
+        let Some((list, index, value)) = generated.generator.value(&keys) else {
             continue;
         };
         let field = generated.entry(list, index);
