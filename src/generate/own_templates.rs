@@ -7,6 +7,8 @@ use camino::Utf8Path;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::layout::outputs::OUTPUTS;
+use crate::base::text::has_conflicts;
+use crate::input::load::foreign_format::foreign_format;
 use crate::input::load::{EntryKind, Files, ReadError};
 use crate::input::settings::Settings;
 use crate::input::settings::outputs::OutputSettings;
@@ -41,12 +43,12 @@ pub(super) fn load(
             }
         }
         let content = repo.read(&file)?;
-        if let Err(error) = std::str::from_utf8(&content) {
-            findings.push(no_text(&file, &content[..error.valid_up_to()]));
-            continue;
-        }
         // Line ends as in git; otherwise the output would differ between checkouts.
-        own.push((file, layout::text_of(&content)));
+        let text = layout::text_of(&content);
+        match defect(&content, &text) {
+            Some(defect) => findings.push(no_template(&file, defect)),
+            None => own.push((file, text)),
+        }
     }
     let none = (own.is_empty() && findings.is_empty() && !has_others)
         .then(|| lint::no_templates(settings, directory, repo.kind(directory).is_some()));
@@ -75,11 +77,29 @@ fn no_file(directory: &Utf8Path, file: &Utf8Path) -> Finding {
         .help("replace it by a copy, or include one template below `partials/` twice")
 }
 
-/// Reports a template that is not UTF-8 after the bytes in `valid`.
-fn no_text(file: &Utf8Path, valid: &[u8]) -> Finding {
-    let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let message = format!("the template {file} cannot be rendered: it is not UTF-8");
+/// What stands in the place of a template.
+struct TemplateDefect {
+    why: &'static str,
+    help: &'static str,
+    line: usize,
+}
+
+fn defect(content: &[u8], text: &str) -> Option<TemplateDefect> {
+    if let Some((why, help)) = foreign_format(content) {
+        return Some(TemplateDefect { why, help, line: 1 });
+    }
+    let lines = |valid: &[u8]| valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+    if let Err(error) = std::str::from_utf8(content) {
+        let line = lines(&content[..error.valid_up_to()]);
+        return Some(TemplateDefect { why: "it is not UTF-8", help: "convert it to UTF-8", line });
+    }
+    let line = text.lines().position(has_conflicts)? + 1;
+    Some(TemplateDefect { why: "it has conflicts of a merge", help: "resolve them", line })
+}
+
+fn no_template(file: &Utf8Path, TemplateDefect { why, help, line }: TemplateDefect) -> Finding {
+    let message = format!("the template {file} cannot be rendered: {why}");
     Finding::new(Code::TemplateFails, message)
         .at(Place::Spot(Arc::from(file), line, None))
-        .help("convert it to UTF-8")
+        .help(help)
 }

@@ -432,3 +432,29 @@ fn a_host_that_generated_files_give_to_two_node_sets_that_it_fits() {
         ],
     );
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_template() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n";
+    let conflict = "defaults\n<<<<<<< HEAD\n  mode tcp\n=======\n  mode http\n>>>>>>> other\n";
+    for (text, says) in [
+        (
+            pointer,
+            ["it is a pointer of Git LFS", "--> own/loadbalancer/haproxy.cfg:1", "`git lfs pull`"],
+        ),
+        (
+            conflict,
+            ["it has conflicts of a merge", "--> own/loadbalancer/haproxy.cfg:2", "resolve them"],
+        ),
+    ] {
+        assert_says(&with_template("loadbalancer/haproxy.cfg", text).refused(), &says);
+    }
+}
+
+#[test]
+fn settings_of_another_name() {
+    let repo = Repo::generated("quickstart");
+    repo.write("sipgen.yml", "output: deploy\n");
+
+    assert_says(&repo.refused(), &["error[SIP0001]", "--> sipgen.yml", "the name sipgen.yaml"]);
+}

@@ -139,7 +139,16 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
     let file: Arc<Utf8Path> = Arc::from(path);
     let text = match repo.plain_text(path) {
         Ok(Some(text)) => text,
-        Ok(None) => return Ok(None),
+        Ok(None) => {
+            let other = path.with_extension("yml");
+            return match repo.kind(&other) {
+                Some(_) => {
+                    let reason = format!("their file must have the name {FILE}");
+                    Err(unreadable(&Arc::from(other), &reason))
+                }
+                None => Ok(None),
+            };
+        }
         Err(error) => return Err(unreadable(&file, &error.to_string())),
     };
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
