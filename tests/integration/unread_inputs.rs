@@ -398,7 +398,9 @@ fn a_link_to_a_directory_without_inputs_is_no_finding() {
     }
     let repo = with_link("base");
     repo.write("racks/kustomization.yaml", "resources: [a.yaml, b.yaml]\ncomponents: [../link]\n");
-    assert_says(&repo.refused(), &["SIP0116", "behind a symbolic link"]);
+    let said = repo.refused();
+    assert_says(&said, &["SIP0116", "behind a symbolic link", "list `base` itself"]);
+    assert!(!said.contains("not in the repo"), "{said}");
     let repo = with_link("base");
     repo.write("base/sub/kustomization.yaml", "resources: [../../racks/a.yaml]\n");
     repo.write("app/kustomization.yaml", "resources: [cm.yaml, ../link/sub]\n");
@@ -471,4 +473,19 @@ fn the_root_is_where_git_says() {
     git(&["commit", "--quiet", "--no-verify", "--message", "remove"]);
     sipgen("", &["generate"]).expect(0);
     sipgen("", &["generate", "--check"]).expect(0);
+}
+
+/// The file is not gone, so these are not the defaults.
+#[test]
+fn empty_settings_hide_what_they_select() {
+    for text in ["", "\n---\n"] {
+        let repo = Repo::of_fixture("capm3");
+        repo.generate(&[]).expect(0);
+        repo.commit();
+        let cluster = "cluster `tenant-a/";
+
+        repo.write("sipgen.yaml", text);
+
+        assert_refused(&repo, "empty settings", cluster);
+    }
 }

@@ -26,6 +26,7 @@ use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{
     Document, Files, ParseError, ReadError, ScanResult, mentions, sops, texts_of_documents,
 };
+use crate::input::settings;
 use crate::site::inventory::identity::may_run;
 use crate::site::request::registry::OBJECTS;
 use crate::site::request::{ClusterKind, cluster_parts};
@@ -111,7 +112,13 @@ pub(super) fn in_manifests(
     repo.scan(files, look, |document| defect(&document))
 }
 
-/// Returns the texts in `files` that may hold objects that sipgen reads, and empty kustomizations.
+/// Returns whether a file decides which other files are read, and how: a kustomization or settings.
+pub(super) fn decides_about_others(file: &Utf8Path) -> bool {
+    is_kustomization(file) || file.file_name() == Some(settings::FILE)
+}
+
+/// Returns the texts in `files` that may hold objects that sipgen reads, and empty files that decide
+/// about others.
 ///
 /// Data of other programs, such as values of a chart, has no objects either. It counts only where
 /// git's history has had an object with one of the `missing` names or of an agent, or is unknown.
@@ -125,9 +132,12 @@ pub(super) fn anywhere(
         if !may_read(file) || layout::is_ours(content) {
             return ScanResult::from(false);
         }
-        if is_kustomization(file) {
+        if decides_about_others(file) {
             let written = std::str::from_utf8(content).ok().and_then(bounded::parse);
-            let is_empty = written.is_some_and(|written| is_empty_kustomization(&written));
+            let is_empty = match is_kustomization(file) {
+                true => written.is_some_and(|written| is_empty_kustomization(&written)),
+                false => is_blank(content),
+            };
             let text = || UnreadText::new(Place::File(Arc::from(file)), "it is empty", RESTORE);
             return ScanResult { says: is_empty.then(text), read: false };
         }

@@ -17,7 +17,6 @@ use super::{Inventory, Request};
 use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
 use crate::base::api::host;
 use crate::base::api::ipam;
-use crate::base::api::kustomization::is_kustomization;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::finding::{Code, Finding, Place};
@@ -105,8 +104,8 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     let unread_path = unread_paths.iter().find(|(path, _)| known.settings.may_read(path));
     let texts = known.unread_texts(&lost)?;
     let (emptied, texts): (Vec<_>, Vec<_>) =
-        texts.into_iter().partition(|text| is_kustomization(text.file()));
-    // It may have listed or named any object.
+        texts.into_iter().partition(|text| unread_texts::decides_about_others(text.file()));
+    // It may have listed, named or selected any object.
     let emptied = emptied.into_iter().next();
     let emptied = emptied.map(|text| {
         let file = text.file().clone();
