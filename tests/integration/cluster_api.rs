@@ -1380,3 +1380,84 @@ fn node_sets_with_rules_of_their_own_share_no_template() {
         assert_eq!(run.stderr.contains("SIP0906"), is_refused, "{annotation}: {}", run.stderr);
     }
 }
+
+/// Without other requests, nothing else would miss it.
+#[test]
+fn a_broken_cluster_that_opts_in_is_reported_like_any_request() {
+    let cluster = "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata:\n  name: e\n  namespace: m\n  annotations:\n    \
+                   sip.airshipit.org/assign-hosts: \"true\"\n";
+    let conflict = format!("<<<<<<< HEAD\n{cluster}=======\n>>>>>>> other\n");
+    let list = format!(
+        "{{\"kind\": \"List\", \"items\": [{{\"kind\": \"Cluster\", \"apiVersion\": \"cluster.x-k8s.io/v1beta1\", \"metadata\": {{\"annotations\": {{\"{}\": \"true\"}}",
+        "sip.airshipit.org/assign-hosts"
+    );
+    for text in [
+        format!("{cluster}    note: owner: a\n"),
+        format!("{cluster}\tnote: a\n"),
+        format!("{cluster}  labels: [\n"),
+        conflict,
+        list,
+    ] {
+        let repo = Repo::of_hosts(1);
+        repo.want("metal/other", 1);
+        repo.write("c/cluster.yaml", &text);
+
+        assert_says(&repo.refused(), &["error[SIP0101]", "c/cluster.yaml:"]);
+    }
+}
+
+/// The component runs before Flux replaces variables.
+#[test]
+fn the_component_patches_objects_whose_names_are_variables() {
+    for (name, pattern) in [("${C}", "..C."), ("${C:=prod}", "..C..prod."), ("x-${C}", "x-..C.")] {
+        let repo = Repo::of_hosts(1);
+        let name_of = |kind: &str, group: &str, spec: &str| {
+            format!(
+                "---\napiVersion: {group}/v1beta1\nkind: {kind}\nmetadata: {{name: \"{name}\", namespace: metal, annotations: \
+                 {{sip.airshipit.org/assign-hosts: \"true\"}}}}\nspec: {spec}\n"
+            )
+        };
+        let reference = |kind: &str, group: &str| {
+            format!("{{apiVersion: {group}/v1beta1, kind: {kind}, name: \"{name}\"}}")
+        };
+        let (core, own) = ("cluster.x-k8s.io", "controlplane.cluster.x-k8s.io");
+        let infrastructure = "infrastructure.cluster.x-k8s.io";
+        let (control_plane, template) = ("KubeadmControlPlane", "Metal3MachineTemplate");
+        let cluster = format!("{{controlPlaneRef: {}}}", reference(control_plane, own));
+        let machines = format!(
+            "{{replicas: 1, version: v1.30.0, rolloutStrategy: {{rollingUpdate: {{maxSurge: 0}}}}, machineTemplate: \
+             {{infrastructureRef: {}}}}}",
+            reference(template, infrastructure)
+        );
+        let image = "{template: {spec: {image: {url: u, checksum: c}}}}";
+        let objects = [
+            name_of("Cluster", core, &cluster),
+            name_of(control_plane, own, &machines),
+            name_of(template, infrastructure, image),
+        ];
+        repo.write("c/objects.yaml", &objects.concat());
+        repo.write("c/kustomization.yaml", "resources: [objects.yaml]\n");
+        repo.write(
+            "flux.yaml",
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: c, namespace: flux-system}\n\
+             spec: {interval: 10m, path: ./c, prune: true, sourceRef: {kind: GitRepository, name: flux-system}, postBuild: \
+             {substitute: {C: prod}}}\n",
+        );
+        repo.write("sipgen.yaml", "gitops: flux\n");
+        repo.generate(&[]).expect(0);
+        let component = repo
+            .files("overlays/tenants/metal")
+            .into_iter()
+            .find(|(file, _)| file.ends_with("cluster-api/kustomization.yaml"));
+        let (file, text) = component.unwrap();
+        assert_says(&text, &[&format!("name: \"{pattern}\"")]);
+
+        let component = format!("tenants/metal/{}", file.trim_end_matches("/kustomization.yaml"));
+        repo.write(
+            "c/kustomization.yaml",
+            &format!("resources: [objects.yaml]\ncomponents: [../overlays/{component}]\n"),
+        );
+        let said = repo.generate(&["--check"]).expect(0).stderr;
+        assert!(!said.contains("SIP0905"), "{said}");
+    }
+}

@@ -15,9 +15,10 @@ use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::addresses::{AddressPool, KeptAddress};
 
-/// Returns a regular expression that matches a name only. kustomize anchors it.
+/// Returns a regular expression of a name, in which variables match any text of their length.
+/// kustomize anchors it.
 pub(super) fn exactly(name: &str) -> String {
-    name.replace('.', "\\.")
+    name.replace('.', "\\.").replace(['$', '{', '}', ':', '='], ".")
 }
 
 /// Returns the pools of a cluster's namespace that are to keep the fixed addresses of its hosts. The

@@ -303,7 +303,12 @@ fn misspelled_part(document: &Document<'_>, kind: &str) -> Option<Finding> {
 }
 
 fn broken_cluster_part(document: &Document<'_>, error: &ParseError) -> ReadObject {
-    unreadable_object(document, UnreadableKind::ClusterPart, error, "resource")
+    // A Cluster that is a request is missed by nothing else.
+    let kind = match document.mentions(&[cluster_api::ASSIGN]) {
+        true => UnreadableKind::Other,
+        false => UnreadableKind::ClusterPart,
+    };
+    unreadable_object(document, kind, error, "resource")
 }
 
 /// Reads a SIPCluster, Provisioning or Software, if its API group matches.

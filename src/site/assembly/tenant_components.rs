@@ -71,12 +71,13 @@ pub(super) fn listings(
 pub(super) fn name(clusters: &mut BTreeMap<ClusterKey, Request>, listings: &ComponentListings) {
     let clusters = clusters.values_mut().filter_map(|request| request.cluster.as_mut());
     for cluster in clusters {
-        let Some(listings) = listings.get(&cluster.key) else {
-            continue;
-        };
+        let listings = listings.get(&cluster.key).map_or(&[][..], Vec::as_slice);
         let name_there = |origin: &Origin| {
-            let reaching = listings.iter().find(|it| it.files.contains(&*origin.file))?;
-            Some(origin.level(&reaching.directory)?.name.clone())
+            let reaching = listings.iter().find(|it| it.files.contains(&*origin.file));
+            let level = reaching.and_then(|reaching| origin.level(&reaching.directory));
+            // Flux replaces variables after all components.
+            let written = || origin.unsubstituted(&["metadata", "name"]).map(str::to_owned);
+            level.map(|level| level.name.clone()).or_else(written)
         };
         for template in &mut cluster.machine_templates {
             if let Some(name) = name_there(&template.selector_at.origin) {
