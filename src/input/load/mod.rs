@@ -58,5 +58,5 @@ pub(crate) use plain::{OtherReading, PlainScalars, is_of_base_60, read_by_others
 pub(crate) use quoting::is_of_secret;
 pub use scan::ScanResult;
 pub(crate) use scan::{scan_made, scan_stream};
-pub(crate) use split::texts_of_documents;
+pub(crate) use split::{json_values, texts_of_documents};
 pub use texts::{Excerpt, Texts};

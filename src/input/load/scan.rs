@@ -70,7 +70,10 @@ pub(crate) fn scan_stream<T: Send>(
 ) -> (usize, Vec<T>) {
     let text = lossy(stream.content.clone());
     let mut documents = file_objects::objects(&stream.name, &text);
-    let count = documents.iter().filter(|document| document.is_object()).count();
+    // The API server answers with a Status if it refuses.
+    let is_object =
+        |document: &&Document<'_>| document.is_object() && document.kind() != Some("Status");
+    let count = documents.iter().filter(is_object).count();
     if let Some(last) = documents
         .last_mut()
         // A template may fail to parse although it is complete.

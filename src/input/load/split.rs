@@ -9,14 +9,39 @@
 
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
+
 use crate::base::text::bytes;
 
 /// The maximum number of items to split. A longer list is parsed as one document, to which the size
 /// limit of documents applies.
 const ITEMS: usize = 1_000_000;
 
+/// Returns the byte ranges of the values in a stream of JSON, as `jq` writes it; `None` for any other
+/// text.
+pub(crate) fn json_values(text: &str) -> Option<Vec<Range<usize>>> {
+    if !text.starts_with('{') || !text.contains("\n{") {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while let Some(value) = values.next() {
+        value.ok()?;
+        ranges.push(start..values.byte_offset());
+        start = values.byte_offset();
+    }
+    Some(ranges)
+}
+
 /// Returns the byte ranges of the documents in a YAML stream, each with its `---` line, if any.
 pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let values = json_values(text);
+    let others = values.is_none().then(|| yaml_documents(text));
+    values.into_iter().flatten().chain(others.into_iter().flatten())
+}
+
+fn yaml_documents(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut markers = markers(text);
     let mut start = Some(0);
     let ranges = std::iter::from_fn(move || {

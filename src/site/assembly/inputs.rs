@@ -179,16 +179,17 @@ impl BuiltSources {
         (Self { built }, findings)
     }
 
-    /// Reads the streams, or else the built sources, and counts the objects of streams.
+    /// Reads the streams, or else the built sources. Also returns the names of streams without any
+    /// object.
     pub(super) fn read<T: Send>(
         &self,
         repo: &Files,
         interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
-    ) -> (usize, Vec<T>) {
-        let (mut objects, mut read) = (0, Vec::new());
+    ) -> (Vec<Arc<Utf8Path>>, Vec<T>) {
+        let (mut empty, mut read) = (Vec::new(), Vec::new());
         for stream in repo.streams() {
             let (count, found) = scan_stream(stream, &interpret);
-            objects += count;
+            empty.extend((count == 0).then(|| stream.name.clone()));
             read.extend(found);
         }
         for addition in repo.additions() {
@@ -201,15 +202,15 @@ impl BuiltSources {
             };
             read.extend(scan_made(&built.text, *source, file, &interpret));
         }
-        (objects, read)
+        (empty, read)
     }
 }
 
 /// Reports streams without any object. Usually the program before the pipe failed.
-pub(super) fn empty(repo: &Files) -> Finding {
-    let names: Vec<&str> = repo.streams().iter().map(|stream| stream.name.as_str()).collect();
-    Finding::new(Code::EmptyInput, format!("no object in {}", names.join(" and ")))
-        .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure")
+pub(super) fn empty(streams: &[Arc<Utf8Path>]) -> Option<Finding> {
+    let names: Vec<&str> = streams.iter().map(|name| name.as_str()).collect();
+    (!names.is_empty()).then(|| Finding::new(Code::EmptyInput, format!("no object in {}", names.join(" and ")))
+        .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure"))
 }
 
 fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &BuildError) -> Finding {
@@ -222,13 +223,13 @@ fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &Buil
             "install kustomize, or set the environment variable SIPGEN_KUSTOMIZE to its path"
         }
         BuildError::Failed(said) => &format!("fix it; kustomize reports:\n{said}"),
-        BuildError::NoDirectory
-        | BuildError::NoKustomization
-        | BuildError::Output { .. }
-        | BuildError::TimedOut(_)
-        | BuildError::Io(_) => {
-            "name a kustomization that is built in `timeoutSeconds` and without the output, or read its files by `paths`"
+        BuildError::NoDirectory | BuildError::NoKustomization | BuildError::Output { .. } => {
+            "name a kustomization that does not need the output, or read its files by `paths`"
         }
+        BuildError::TimedOut(_) => {
+            "split it, allow more time by `timeoutSeconds`, or read its files by `paths`"
+        }
+        BuildError::Io(_) => "make the repo and the directory for temporary files accessible",
     };
     let shown = if directory.as_str().is_empty() { "the repo's root" } else { directory.as_str() };
     Finding::new(Code::NotBuilt, format!("the source {shown} {why}"))

@@ -116,10 +116,8 @@ pub(super) fn named(
     let (objects, overlay_bases, build_errors) =
         delivered::by_builds(naming, &agent_builds, objects);
     let (rendered, mut findings) = BuiltSources::build(repo, settings, &builds);
-    let (count, rendered_objects) = rendered.read(repo, |document| interpret_rendered(&document));
-    if count == 0 && !repo.streams().is_empty() {
-        findings.push(inputs::empty(repo));
-    }
+    let (empty, rendered_objects) = rendered.read(repo, |document| interpret_rendered(&document));
+    findings.extend(inputs::empty(&empty));
     findings.extend(build_errors);
     let mut all = ObjectsByKind::new(objects.into_iter().chain(rendered_objects));
     findings.extend(unread);

@@ -114,3 +114,49 @@ fn a_stream_of_rubbish_is_an_error() {
         assert!(!repo.exists("overlays"));
     }
 }
+
+/// As `jq '.items[]'` prints them.
+#[test]
+fn every_object_of_a_json_stream_counts_unless_kustomize_drops_it() {
+    let repo = Repo::empty();
+    repo.want("metal/edge", 2);
+    let live = |name: &str| {
+        let spec = "{\"online\": true}";
+        format!(
+            "{{\"apiVersion\": \"metal3.io/v1alpha1\", \"kind\": \"BareMetalHost\",\n  \"metadata\": {{\"name\": \"{name}\", \"namespace\": \"metal\", \"uid\": \"{name}\"}},\n\
+             \"spec\": {spec}, \"status\": {{\"provisioning\": {{\"state\": \"available\"}}}}\n}}\n"
+        )
+    };
+    let stream = live("host-1") + &live("host-2");
+    repo.write("snapshot/hosts.json", &stream);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("metal", "edge").len(), 2);
+
+    repo.write("snapshot/kustomization.yaml", "resources: [hosts.json]\n");
+    let said = repo.refused();
+    assert_says(&said, &["SIP0118", "drops all but the first JSON object", "hosts.json:6"]);
+
+    // A mistake is found in its line.
+    repo.remove("snapshot/kustomization.yaml");
+    let (first, second) = (live("host-1"), live("host-2").replace("true", "[]"));
+    repo.write("snapshot/hosts.json", &(first + &second));
+    assert_says(&repo.refused(), &["hosts.json:7"]);
+}
+
+/// The program before the pipe may have failed, although another input has objects.
+#[test]
+fn each_input_must_have_an_object() {
+    let repo = Repo::of_hosts(1);
+    repo.want("tenant-a/edge", 1);
+    repo.generate(&[]).expect(0);
+    let request = "clusters/tenant-a.edge.yaml";
+    let status =
+        "{\"kind\": \"Status\", \"apiVersion\": \"v1\", \"status\": \"Failure\", \"code\": 401}\n";
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n";
+    for content in ["", "# nothing\n", status, pointer, "<html><body>502</body></html>\n"] {
+        let run =
+            piped(&repo, &["generate", "--input", request, "--input", "-"], content).expect(1);
+
+        assert_says(&run.stderr, &["error[SIP0010]: no object in <stdin>\n"]);
+    }
+}
