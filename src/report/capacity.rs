@@ -92,6 +92,12 @@ pub fn capacity(capacity: &Capacity, all: bool) -> ReportText {
         begin(&mut out, &format!("if all hosts of one {} are lost", one_line(label)));
         write_losses(&mut out, &capacity.losses, all);
     }
+    if out.is_empty() {
+        writeln!(
+            out,
+            "nothing can grow: no cluster is requested, or MAC addresses name all machines"
+        );
+    }
     out
 }
 

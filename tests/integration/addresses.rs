@@ -1,6 +1,6 @@
 //! Addresses of hosts that are not in their network data.
 
-use crate::support::{Repo, assert_says};
+use crate::support::{Repo, assert_says, run};
 
 /// A cluster with a load balancer, whose hosts have no network data.
 pub(crate) fn repo(pre_allocations: &str) -> Repo {
@@ -92,6 +92,8 @@ fn a_pool_must_not_keep_another_address_than_network_data_have() {
     let repo = repo("{m1-provisioning: 192.0.2.11, m2-provisioning: 192.0.2.12}");
     with_network_data(&repo, "198.51.100.7");
     assert_says(&repo.refused(), &["SIP0354", "cannot keep 198.51.100.7", "it keeps 192.0.2.11"]);
+    let status = run(&mut repo.sipgen(&["status"])).stdout;
+    assert_says(&status, &["1 error"]);
 
     repo.replace("inventory/pool.yaml", "192.0.2.11", "198.51.100.7");
     repo.generate(&[]).expect(0);

@@ -215,6 +215,46 @@ fn hosts_that_a_variable_decides_about_match_only_by_their_labels() {
     );
 }
 
+#[test]
+fn a_host_whose_selected_label_is_a_variable_does_not_match_in_any_answer() {
+    let repo = Repo::empty();
+    let host = |name: &str, role: &str| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: m, labels: \
+             {{cluster-role: {role}, rack: {name}}}}}\nspec: {{online: true}}\n"
+        )
+    };
+    let hosts = [host("cp-1", "cp"), host("any-1", "'${ROLE}'"), host("worker-1", "worker")];
+    repo.write("metal/hosts.yaml", &hosts.concat());
+    repo.write("metal/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.write("clusters/edge.yaml", &request("edge", "{matchLabels: {cluster-role: cp}}", 2));
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "its selector matches only 1 of all hosts",
+            "1 that the variable `ROLE` decides about (m/any-1)",
+        ],
+    );
+    let status = text(&repo, &["status"]).stdout;
+    assert_says(&status, &["       1         0     1  cluster-role=cp"]);
+}
+
+#[test]
+fn hosts_on_standby_are_named_if_the_node_set_would_be_filled_without_them() {
+    for (standby, aside) in [(1, " (1 of them standby)"), (2, " (2 of them standby)"), (0, "")] {
+        let repo = Repo::empty();
+        let hosts = ["a", "b"].map(|name| host(name, "", &json!({"rack": name})));
+        repo.write("hosts.yaml", &hosts.concat());
+        let count = format!("active: {}, standby: {standby}", 3 - standby);
+        let active = request("edge", "{}", 3).replace("active: 3, standby: 0", &count);
+        repo.write("edge.yaml", &active);
+
+        let said = format!("1 of the 3 Worker hosts{aside} of t/edge cannot be found");
+        assert_says(&repo.refused(), &[&said]);
+    }
+}
+
 /// Equal limits: neither a higher quota nor more hosts alone would help.
 #[test]
 fn a_shortage_names_a_quota_and_the_number_of_hosts_together() {
@@ -273,7 +313,7 @@ fn every_format_has_the_same_numbers() {
                 let fit = row["fit"].as_u64().unwrap();
                 expect(
                     format!("\n  {fit:>4}  {name} "),
-                    (format!("{{\"fit\":{fit},"), format!("\"name\":\"{name}\",\"others\":")),
+                    (format!("{{\"fit\":{fit},"), format!("\"name\":\"{name}\"")),
                 );
             }
         }

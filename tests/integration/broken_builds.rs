@@ -248,3 +248,68 @@ fn a_path_of_the_output_that_will_not_exist_is_refused_wherever_it_is_named() {
         assert_eq!(run.stderr.contains("which is to be deleted"), is_file, "{}", run.stderr);
     }
 }
+
+#[test]
+fn a_file_of_a_build_that_git_ignores_reaches_no_agent() {
+    let host_patch = "patches: [{path: extra.txt, target: {kind: BareMetalHost}}]\n";
+    let annotation = "- {op: add, path: /metadata/annotations, value: {a: b}}\n";
+    for (fields, text, ignored) in [
+        (host_patch, annotation, true),
+        ("configMapGenerator: [{name: c, files: [extra.txt]}]\n", "a: b\n", true),
+        ("components: [../part]\n", annotation, true),
+        // Tracked files are never ignored, and other builds have no hosts.
+        (host_patch, annotation, false),
+        ("", "", false),
+    ] {
+        let repo = repo(fields);
+        let patch = "{path: extra.txt, target: {kind: ConfigMap}}";
+        let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+        repo.write("part/kustomization.yaml", &format!("{component}patches: [{patch}]\n"));
+        let directory = if fields.contains("part") { "part" } else { "root" };
+        let file = format!("{directory}/extra.txt");
+        repo.write(&file, text);
+        repo.write("other/extra.txt", text);
+        repo.write(
+            "other/kustomization.yaml",
+            "configMapGenerator: [{name: c, files: [extra.txt]}]\n",
+        );
+        if !ignored {
+            repo.git(&["add", &file]);
+        }
+        repo.write(".gitignore", "extra.txt\n");
+
+        let said = repo.generate(&[]).expect(0).stderr;
+
+        assert_eq!(said.contains("SIP0622"), ignored, "{fields}: {said}");
+        if ignored {
+            assert_says(
+                &said,
+                &[&format!("git ignores `{file}`"), &format!("{directory}/kustomization.yaml:")],
+            );
+        }
+    }
+}
+
+#[test]
+fn a_text_that_is_not_utf_8_breaks_a_build() {
+    let patch = "patches: [{path: extra.yaml, target: {kind: BareMetalHost}}]\n";
+    let operation = b"- {op: add, path: /metadata/annotations, value: {a: \xe1}}\n";
+    let correct = repo(patch);
+    correct
+        .write("root/extra.yaml", "- {op: add, path: /metadata/annotations, value: {a: \u{e1}}}\n");
+    correct.generate(&[]).expect(0);
+    for (file, content) in [
+        ("root/extra.yaml", operation.as_slice()),
+        (KUSTOMIZATION, b"# m\xe1quinas\nresources: [a.yaml, b.yaml]\n"),
+        ("root/a.yaml", b"# m\xe1quinas\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),
+    ] {
+        let repo = repo(patch);
+        repo.write("root/extra.yaml", "[]\n");
+        fs::write(repo.path().join(file), content).unwrap();
+
+        let said = repo.refused();
+
+        assert_says(&said, &["not UTF-8"]);
+        assert!(!said.contains("not in the repo"), "{said}");
+    }
+}

@@ -261,3 +261,17 @@ fn a_request_with_a_mistake_is_no_question() {
 fn its_schema_is_the_documented_one() {
     compare_schema("capacity", &schemars::schema_for!(sipgen::ask::capacity::Capacity));
 }
+
+#[test]
+fn nothing_to_count_is_an_answer_too() {
+    for repo in [
+        crate::support::scenes::provisionings::with_spec(
+            "  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n",
+        ),
+        Repo::of_hosts(1),
+    ] {
+        let said = crate::support::run(&mut repo.sipgen(&["capacity"])).stdout;
+
+        assert_says(&said, &["nothing can grow"]);
+    }
+}

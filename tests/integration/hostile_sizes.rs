@@ -256,6 +256,8 @@ fn json_patches_that_double_a_host() {
     let run = validate_within(&repo, 3000).expect(1);
 
     assert_says(&run.stdout, &["error[SIP0118]", "1024 MiB", "--> many/kustomization.yaml:3:5"]);
+    assert_eq!(run.stdout.matches("SIP0118]").count(), 1, "other builds are no cause");
+    assert!(!run.stdout.contains("- kustomization:"), "kustomize needs the same memory");
 }
 
 #[test]

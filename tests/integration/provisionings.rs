@@ -34,6 +34,26 @@ fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
     assert_eq!(machines(&repo, "lab/press"), press);
 }
 
+/// Metal3 does not care, but the machines of a namespace belong to a tenant.
+#[test]
+fn a_machine_of_the_own_namespace_is_taken_before_an_equal_one_of_another() {
+    for foreign in ["depot-05", "depot-07"] {
+        let repo = Repo::empty();
+        let host = |namespace: &str, name: &str, number: u8| {
+            format!(
+                "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: {namespace}, uid: u{number}}}\n\
+                 spec: {{online: true, bootMACAddress: '00:00:5e:00:53:0{number}'}}\n\
+                 status: {{provisioning: {{state: provisioned}}, hardware: {{cpu: {{count: 8}}, ramMebibytes: 16384, nics: [{{name: eno1, mac: '00:00:5e:00:53:0{number}', ip: 198.51.100.{number}}}]}}}}\n"
+            )
+        };
+        repo.write("hosts.yaml", &[host("other", foreign, 1), host("lab", "depot-06", 2)].concat());
+        let request = "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\nmetadata: {name: p, namespace: lab, labels: {cluster: p}}\nspec: {masters: [{m1: {cpu: 2}}]}\n";
+        repo.write("request.yaml", request);
+
+        assert_eq!(machines(&repo, "lab/p"), ["m1 lab/depot-06"]);
+    }
+}
+
 /// An installer on the node of another Cluster would destroy it.
 #[test]
 fn a_machine_whose_host_a_machine_of_cluster_api_uses_stops_the_installer() {

@@ -110,9 +110,9 @@ impl Finding {
     }
 
     /// Adds a cluster that it concerns.
-    pub fn for_cluster(mut self, cluster: &ClusterKey) -> Self {
-        self.clusters.push(cluster.clone());
-        self
+    pub fn for_cluster(self, cluster: &ClusterKey) -> Self {
+        let is_known = self.clusters.contains(cluster);
+        self.for_clusters((!is_known).then_some(cluster))
     }
 
     /// Adds clusters that it concerns.

@@ -281,6 +281,12 @@ impl SchemaWalk<'_> {
         }
     }
 
+    /// Returns whether the value is that of a package of a Software.
+    fn is_package(&self) -> bool {
+        let list = self.route.get(1).and_then(RouteStep::key);
+        list.is_some_and(|list| list.ends_with("Software"))
+    }
+
     /// Reports a value of the wrong type. The value is not shown: it may be a misplaced secret.
     fn wrong(&self, found: ValueType, expected: &Schema) -> Finding {
         let field = match self.route.as_slice() {
@@ -296,6 +302,9 @@ impl SchemaWalk<'_> {
             (TEXT, FLAG | WHOLE | NUMBER) => "put it in quotes",
             (MAPPING, LIST) => "write `KEY: VALUE` without a dash before it",
             (LIST, _) => "write each item on a line of its own behind a dash: `- ITEM`",
+            (MAPPING, NOTHING) if self.is_package() => {
+                "write `version` below it; for any version, write only its name, without a colon"
+            }
             (MAPPING, NOTHING) => "write its fields below it, or `{}` for none",
             (_, NOTHING) => "write a value, or remove it",
             (MAPPING, _) => "write its fields below it as `KEY: VALUE`",

@@ -47,8 +47,10 @@ pub(crate) fn refusal(
 ) -> Option<KustomizationRefusal> {
     let scalars = PlainScalars::new(document);
     let mut reader = KustomizationReader { scalars, route: Vec::new() };
-    let refused = reader
-        .check(written, KUSTOMIZATION)
+    let is_decoded = !document.text().contains(char::REPLACEMENT_CHARACTER);
+    let refused = (!is_decoded)
+        .then(|| ("it is not UTF-8".to_owned(), Vec::new(), false))
+        .or_else(|| reader.check(written, KUSTOMIZATION))
         .or_else(|| enforced(written))
         .or_else(|| own.and_then(absolute_path));
     refused.map(|(why, route, is_key)| {

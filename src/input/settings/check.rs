@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use super::assignment::AssignmentSettings;
 use super::files::SettingsFiles;
-use super::maintenance::Maintenance;
 use super::provisioning::is_image;
-use super::reservations::Reservation;
-use super::sources::InputSource;
 use super::{Ignored, Settings, inside, inside_or_root};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{is_label, is_label_key};
@@ -19,7 +16,7 @@ impl Settings {
     /// Normalizes the settings and validates them.
     pub(super) fn check(&mut self, files: &SettingsFiles) -> Vec<Finding> {
         let mut findings = self.check_directories(files);
-        findings.extend(mistakes(files, "sources", &mut self.sources, InputSource::mistake));
+        findings.extend(mistakes(files, "sources", &mut self.sources, |source| source.mistake()));
         // Overlaps are only known of valid directories.
         if findings.is_empty() {
             findings.extend(self.check_overlaps(files));
@@ -27,8 +24,8 @@ impl Settings {
         findings.extend(self.check_labels(files));
         findings.extend(self.check_spread(files));
         findings.extend(self.check_outputs(files));
-        findings.extend(mistakes(files, "reservations", &self.reservations, Reservation::mistake));
-        findings.extend(mistakes(files, "maintenance", &self.maintenance, Maintenance::mistake));
+        findings.extend(mistakes(files, "reservations", &self.reservations, |it| it.mistake()));
+        findings.extend(mistakes(files, "maintenance", &self.maintenance, |mark| mark.mistake()));
         findings.extend(mistakes(files, "quotas", &self.quotas, |quota| unusable(&quota.labels)));
         findings.extend(self.check_assignment(files));
         findings.extend(self.check_ignored(files));

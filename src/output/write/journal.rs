@@ -196,7 +196,8 @@ impl Journal {
             };
             // Files that someone else changed since are left alone.
             let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == *after;
-            let is_committed = || head.as_ref().is_some_and(|head| head.have(&path, now.as_deref()));
+            let is_committed =
+                || head.as_ref().is_some_and(|head| head.have(&path, now.as_deref()));
             if is_of_the_killed && !is_committed() {
                 let change = Change::between(now, before.clone());
                 changes.files.extend(change.map(|change| (path, change)));

@@ -41,6 +41,7 @@ impl Shortage {
         let aside = match standby {
             0 => String::new(),
             count if makes_machines => format!(" ({count} of them for rollouts)"),
+            count if self.short_of() > count => String::new(),
             count => format!(" ({count} of them standby)"),
         };
         // No field of a manifest has this number, which is added to `replicas`.

@@ -90,9 +90,11 @@ pub(super) fn complete(
                an agent applies it in full, and";
     let renamed = renamed.and_then(|RenamingKustomization { field, place }| {
         let why = format!("as a live object, but {} may rename a manifest to it:", place.file());
-        Some(unknown_standing(live, &why)?.see(place, format!("the `{field}`")))
+        let others = "keep the live objects in a file of the repo, which `sources` list beside the kustomization";
+        Some(unknown_standing(live, &why, others)?.see(place, format!("the `{field}`")))
     });
-    unknown_standing(unknown, why).into_iter().chain(renamed).collect()
+    let others = "hand over the live object, with its status, or set `inventory: {mode: observed}`";
+    unknown_standing(unknown, why, others).into_iter().chain(renamed).collect()
 }
 
 /// Returns whether a document is a copy of a live object. A manifest in git may also have a status;
@@ -116,16 +118,18 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument, settings
 }
 
 /// Reports hosts in a stream that an agent may apply in full by a manifest that is not known.
-fn unknown_standing(mut hosts: Vec<(HostKey, Place)>, why: &str) -> Option<Finding> {
+///
+/// `others` is the advice for those that no build of the repo renders.
+fn unknown_standing(mut hosts: Vec<(HostKey, Place)>, why: &str, others: &str) -> Option<Finding> {
     hosts.sort_by(|(a, _), (b, _)| a.cmp(b));
     let (first, _) = hosts.first()?;
     let names = subject_with_first(hosts.len(), "host", first);
     let message = format!(
         "{names} in the input, {why} then an object with labels alone would erase its spec"
     );
-    let finding = Finding::new(Code::UnknownStanding, message).help(
-        "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
-         sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
-    );
+    let finding = Finding::new(Code::UnknownStanding, message).help(format!(
+        "if a build of this repo renders it, by Helm for instance, say which: `sources: [{{kustomization: DIRECTORY}}]` in \
+         sipgen.yaml; if others make it, {others}"
+    ));
     Some(finding.at_each(hosts.into_iter().map(|(_, place)| place)))
 }

@@ -68,8 +68,9 @@ pub(super) fn listed_elsewhere(
             Code::ListedUnread,
             format!("{by} lists {path}, which is not read: {why}"),
         );
-        findings
-            .push(finding.at(place).help("list the file itself, or put a plain file in its place"));
+        let what = repo.resolve(path).map_or("the file".to_owned(), |target| format!("`{target}`"));
+        let help = format!("list {what} itself, or put a plain file in its place");
+        findings.push(finding.at(place).help(help));
     }
     findings.extend(linked_kustomizations(repo, builds, files, output, ours));
     listed.sort();

@@ -21,7 +21,8 @@ use crate::base::finding::{Place, RouteStep};
 use crate::base::layout::declared_directory;
 use crate::base::text::credentials::masked_value;
 use crate::base::text::yaml;
-use crate::input::kustomize::KustomizationNode;
+use crate::input::kustomize::{KustomizationNode, join};
+use crate::input::load::json_values;
 
 /// Limit on nested kustomizations. A build beyond it is left to kustomize.
 const MAX_DEPTH: usize = 100;
@@ -214,8 +215,13 @@ impl BuildEvaluation<'_> {
                     objects.note_level(&node.directory);
                     self.component_bases.push((component, OverlayBase::new(&objects)));
                 } else {
-                    let why = format!("the component `{}` is not in the repo", masked_value(entry));
-                    self.leave_to_kustomize(&objects, why)?;
+                    // A link that matters has a finding of its own.
+                    let path = join(&node.directory, entry);
+                    if !path.is_some_and(|path| self.repo.has_link(&path)) {
+                        let entry = masked_value(entry);
+                        let why = format!("the component `{entry}` is not in the repo");
+                        self.leave_to_kustomize(&objects, why)?;
+                    }
                     objects.are_partial = true;
                 }
                 Ok(objects)
@@ -246,6 +252,13 @@ impl BuildEvaluation<'_> {
             return Err(BuildFailure { is_known, ..problem.into() }).at(place);
         }
         self.budget.allocate(read.bytes)?;
+        if let Some((second, _)) = read.documents.get(1)
+            && self.wanted.vital.contains(file.as_path())
+            && json_values(&read.text).is_some()
+        {
+            let why = format!("it drops all but the first JSON object of `{file}`");
+            return Err(EvaluationError::Beyond(why)).at(&second.start());
+        }
         let list = read
             .documents
             .iter()

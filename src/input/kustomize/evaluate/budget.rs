@@ -31,7 +31,7 @@ impl EvaluationBudget {
             return Ok(());
         }
         let millions = MAX_STEPS / 1_000_000;
-        Err(EvaluationError::beyond(format!("it takes more than {millions} million steps")))
+        Err(EvaluationError::TooLarge(format!("it takes more than {millions} million steps")))
     }
 
     /// Counts bytes of new values.
@@ -41,13 +41,14 @@ impl EvaluationBudget {
         if used <= MAX_BYTES {
             return Ok(());
         }
-        Err(EvaluationError::Beyond(format!("its objects take more than {} MiB", MAX_BYTES >> 20)))
+        let mebibytes = MAX_BYTES >> 20;
+        Err(EvaluationError::TooLarge(format!("its objects take more than {mebibytes} MiB")))
     }
 
     /// Counts a value that is about to be copied.
     pub(super) fn copy(&self, value: &Value) -> StepResult {
         let too_deep = || format!("it nests values more than {MAX_NESTING} deep");
-        self.allocate(size(value, 0).ok_or_else(|| EvaluationError::Beyond(too_deep()))?)
+        self.allocate(size(value, 0).ok_or_else(|| EvaluationError::TooLarge(too_deep()))?)
     }
 }
 

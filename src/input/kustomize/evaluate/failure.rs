@@ -17,6 +17,9 @@ pub enum EvaluationError {
     /// kustomize builds it, but Flux fails.
     #[error("Flux cannot apply it: {0}")]
     Unapplied(String),
+    /// It takes more steps or memory than evaluations have.
+    #[error("it is too large to build: {0}")]
+    TooLarge(String),
     /// Only the agent knows the result.
     #[error("only the agent can build it: {0}")]
     Undetermined(String),
@@ -89,7 +92,7 @@ impl BuildFailure {
     ) -> Option<Finding> {
         let directory = layout::directory_argument(directory);
         let file = self.place.as_ref().map(|place| place.file());
-        let agent = agent.filter(|(_, of_agent)| file.is_some_and(|file| **file == **of_agent));
+        let agent = agent.filter(|(_, object)| file.is_some_and(|file| **file == **object));
         let (code, message, help) = match (self.problem, agent) {
             (EvaluationError::Refused(why), Some((by, _))) => (
                 Code::BuildRefused,
@@ -109,6 +112,11 @@ impl BuildFailure {
                 format!(
                     "add `- kustomization: {directory}` to `sources`, and sipgen runs kustomize for it"
                 ),
+            ),
+            (EvaluationError::TooLarge(why), _) => (
+                Code::NotEvaluated,
+                format!("`{directory}` is too large to build: {why}"),
+                "remove what multiplies its objects, step by step".to_owned(),
             ),
             (EvaluationError::Unapplied(why), _) => (
                 Code::BuildRefused,

@@ -121,9 +121,14 @@ impl BuildEvaluation<'_> {
         node: &KustomizationNode,
         entry: &str,
     ) -> StepResult<Option<String>> {
-        let text = self.file(node, entry)?.and_then(|path| self.repo.text(&path));
-        self.budget.allocate(text.as_ref().map_or(0, String::len))?;
-        Ok(text)
+        let Some(path) = self.file(node, entry)? else {
+            return Ok(None);
+        };
+        let Some(text) = self.repo.text(&path) else {
+            return Err(EvaluationError::Refused(format!("`{path}` is not UTF-8")));
+        };
+        self.budget.allocate(text.len())?;
+        Ok(Some(text))
     }
 
     /// Returns the content of a file that a kustomization reads; `None` if it is unknown.

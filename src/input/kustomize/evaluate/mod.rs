@@ -48,6 +48,7 @@ mod variables;
 mod vars;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::mem;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -238,6 +239,7 @@ impl Builds {
         // Files are parsed once, even if several roots build them.
         let read: HashMap<Utf8PathBuf, ResourceFile> = files.par_iter().filter_map(read).collect();
         let budget = EvaluationBudget::default();
+        let mut is_used_up = false;
         let mut evaluated = EvaluationResult::default();
         let mut objects: HashMap<Origin, Vec<(BuildObject, Vec<usize>)>> = HashMap::new();
         for root in roots {
@@ -245,7 +247,11 @@ impl Builds {
             let mut run = BuildEvaluation::new(self, repo, wanted, &read, &budget);
             let made = match run.build(&self.roots[root].directory) {
                 Ok(made) => made,
-                Err(failure) => {
+                Err(mut failure) => {
+                    // What a build has used up is missing to those after it.
+                    if matches!(failure.problem, EvaluationError::TooLarge(_)) {
+                        failure.is_known |= mem::replace(&mut is_used_up, true);
+                    }
                     if changed.contains(&root) {
                         evaluated.unknown.insert(root);
                     }
@@ -382,9 +388,9 @@ impl Builds {
             EvaluationError::Refused(_) | EvaluationError::Unapplied(_) => {
                 failure.finding(built.directory, built.agent.and_then(AgentBuild::source))
             }
-            EvaluationError::Beyond(_) | EvaluationError::Undetermined(_) => {
-                Some(failure.uncompared(built.directory))
-            }
+            EvaluationError::Beyond(_)
+            | EvaluationError::TooLarge(_)
+            | EvaluationError::Undetermined(_) => Some(failure.uncompared(built.directory)),
         })
     }
 
