@@ -49,13 +49,12 @@ fn has_own(repo: &Repo, agent: &str, name: &str) -> bool {
 }
 
 #[test]
-fn an_object_of_another_source_or_cluster_or_a_suspended_one_leaves_ours() {
+fn an_object_of_another_source_or_a_suspended_one_leaves_ours() {
     for more in [
         "  sourceRef: {kind: GitRepository, name: shop}\n",
         "  sourceRef: {kind: OCIRepository, name: flux-system}\n",
         "  sourceRef: {kind: GitRepository, name: flux-system, namespace: shop}\n",
         "  suspend: true\n",
-        "  kubeConfig: {secretRef: {name: remote}}\n",
     ] {
         for path in ["./inventory", OVERLAY] {
             let repo = of_flux(&flux("lab", path, more));
@@ -79,7 +78,7 @@ fn an_object_of_another_source_or_cluster_or_a_suspended_one_leaves_ours() {
 }
 
 #[test]
-fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
+fn an_application_of_another_repo_leaves_ours() {
     let ours = "https://git.example.com/fleet";
     let in_cluster = "{server: 'https://kubernetes.default.svc'}";
     for (url, destination, is_ours) in [
@@ -87,8 +86,6 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
         (ours, "{name: in-cluster}", true),
         (ours, "{namespace: metal}", true),
         ("https://git.example.com/shop", in_cluster, false),
-        (ours, "{server: 'https://shop.example.com'}", false),
-        (ours, "{name: shop}", false),
     ] {
         let repo = declared(ARGOCD);
         let source = format!("{{repoURL: '{url}', path: overlays/hosts/declared/inventory}}");
@@ -100,6 +97,42 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
             !is_ours,
             "{url} {destination}"
         );
+    }
+}
+
+/// The Metal3 of two base clusters would manage one machine.
+#[test]
+fn hosts_that_are_applied_to_another_cluster_only_are_not_assigned() {
+    let source = |path: &str| format!("{{repoURL: 'https://git.example.com/fleet', path: {path}}}");
+    let elsewhere = |path: &str| {
+        let remote = "  kubeConfig: {secretRef: {name: remote}}\n";
+        let named = application(&source(path), "{name: shop}");
+        let by_url = application(&source(path), "{server: 'https://shop.example.com'}");
+        [("gitops: flux\n", flux("lab", path, remote)), (ARGOCD, named), (ARGOCD, by_url)]
+    };
+    for path in ["inventory", &OVERLAY[2..]] {
+        for (settings, object) in elsewhere(path) {
+            let repo = declared(settings);
+            repo.write("agent/lab.yaml", &object);
+
+            let run = repo.generate(&[]);
+
+            assert_says(&run.stderr, &["SIP0357", "SIP0611", "to another cluster"]);
+            assert!(!repo.exists("overlays/hosts/declared"), "{object}");
+
+            // An object for the base cluster applies them as well.
+            let (agent, own) = match settings.contains("flux") {
+                true => ("flux", flux("own", path, "")),
+                false => (
+                    "argocd",
+                    application(&source(path), "{name: in-cluster}")
+                        .replace("name: lab", "name: own"),
+                ),
+            };
+            repo.write("agent/own.yaml", &own);
+            repo.generate(&[]).expect(0);
+            assert_eq!(has_own(&repo, agent, DECLARED), path == "inventory", "{object}");
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 //! | evidence | proof |
 //! | --- | --- |
 //! | live | metadata that only an API server makes, or a provisioning state |
-//! | applied | an agent's object of the site applies a build that renders the manifest, or our overlay of it; where no such object applies any host, every outermost kustomization counts |
-//! | reached | a kustomization renders the manifest, but the site's objects apply other hosts only |
+//! | applied | an agent's object of the site applies a build that renders the manifest, or our overlay of it; where no such object applies any host, every outermost kustomization counts that none applies to another cluster |
+//! | reached | a kustomization renders the manifest, but the site's objects apply other hosts only, or others apply it to another cluster |
 //! | loose | none of these |
 //!
 //! Without such an object, the agent is configured elsewhere, and the repo cannot show what it applies.
@@ -41,6 +41,7 @@ pub(super) struct HostProofs<'a> {
     agents: &'a Agents,
     globs: Vec<Globs>,
     applied: AppliedBuilds,
+    applied_elsewhere: AppliedBuilds,
     /// Descriptions of agents that render hosts by other programs, by host.
     rendered: BTreeMap<HostKey, String>,
 }
@@ -70,6 +71,7 @@ impl<'a> HostProofs<'a> {
             agents,
             globs: globs_of(settings),
             applied,
+            applied_elsewhere: AppliedBuilds::elsewhere(builds, reached),
             rendered: rendered.collect(),
         };
         (proofs, findings)
@@ -120,7 +122,12 @@ impl<'a> HostProofs<'a> {
             let directory = &self.builds.root(root).directory;
             self.settings.gitops.is_some() && self.state.has_overlay_of(directory)
         };
-        if !applies_any || is_chosen() || is_own() {
+        // Two base clusters would manage one machine.
+        let is_elsewhere = || {
+            let file = document.file.as_deref();
+            file.is_some_and(|file| self.applied_elsewhere.has(root, file))
+        };
+        if !applies_any && !is_elsewhere() || is_chosen() || is_own() {
             Evidence::Applied { root }
         } else if live_field(&document.host.metadata).is_some() {
             Evidence::Live
@@ -142,8 +149,8 @@ impl<'a> HostProofs<'a> {
             let finding = Finding::new(
                 Code::HostNotApplied,
                 format!(
-                    "{} in {} cannot be assigned: no agent's object of this site applies that kustomization, while such \
-                     objects apply other hosts",
+                    "{} in {} cannot be assigned: no agent's object of this site applies that kustomization, while agents' \
+                     objects apply other hosts, or this one to another cluster",
                     host_count(&hosts),
                     root.file
                 ),

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::{AgentContext, AgentObject, AgentObjectContent};
-use super::applied::{AppliedDirectory, PlainDirectory};
+use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
 use super::directories::directories;
 use super::reached::{Overlays, ReachedContent, added_components};
 use super::repo::{DeliveryRepo, RepoListing, shown};
@@ -45,7 +45,7 @@ impl RenderedDirectory {
     }
 }
 
-/// The builds that agents' objects of a site apply.
+/// Builds that agents' objects apply.
 #[derive(Default)]
 pub(crate) struct AppliedBuilds {
     /// Files that they render, by the root that the directory of the build is a part of.
@@ -55,6 +55,37 @@ pub(crate) struct AppliedBuilds {
 }
 
 impl AppliedBuilds {
+    fn new<'r>(builds: &Builds, all_reached: impl Iterator<Item = &'r ReachedContent<'r>>) -> Self {
+        let mut all_reached = all_reached.peekable();
+        let mut all = Self::default();
+        if all_reached.peek().is_none() {
+            return all;
+        }
+        let roots = builds.roots().enumerate();
+        let roots_around = grouped(roots.flat_map(|(index, root)| {
+            let directories = builds.made_of(&root.directory).into_iter();
+            directories.map(move |directory| (directory, index))
+        }));
+        for reached in all_reached {
+            all.overlays.extend(&reached.overlays);
+            for top in &reached.tops {
+                for root in roots_around.get(*top).into_iter().flatten() {
+                    let files = all.files.entry(*root).or_default();
+                    files.extend(builds.below(top).into_keys());
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the builds that objects apply to clusters other than the site's base cluster.
+    pub(crate) fn elsewhere(builds: &Builds, all_reached: &[ReachedContent<'_>]) -> Self {
+        let is_elsewhere = |reached: &&ReachedContent<'_>| {
+            matches!(reached.applied.exclusion, Some(Exclusion::OtherCluster(_)))
+        };
+        Self::new(builds, all_reached.iter().filter(is_elsewhere))
+    }
+
     /// Returns whether an applied build renders a file of a root.
     pub(crate) fn has(&self, root: usize, file: &Utf8Path) -> bool {
         let has_file = |files: &HashSet<Utf8PathBuf>| files.contains(file);
@@ -114,17 +145,10 @@ pub(crate) fn applied_builds(
     builds: &Builds,
     all_reached: &[ReachedContent<'_>],
 ) -> (AppliedBuilds, Vec<RenderedDirectory>) {
-    let roots = builds.roots().enumerate();
-    let roots_around = grouped(roots.flat_map(|(index, root)| {
-        let directories = builds.made_of(&root.directory).into_iter();
-        directories.map(move |directory| (directory, index))
-    }));
-    let (mut all, mut rendered) = (AppliedBuilds::default(), Vec::new());
-    for reached in all_reached {
+    let of_site = || all_reached.iter().filter(|reached| reached.applied.is_of_site());
+    let mut rendered = Vec::new();
+    for reached in of_site() {
         let applied = reached.applied;
-        if !applied.is_of_site() {
-            continue;
-        }
         let mut render = |directory: Utf8PathBuf, program: &str, extension| {
             rendered.push(RenderedDirectory {
                 directory,
@@ -147,15 +171,8 @@ pub(crate) fn applied_builds(
         for directory in charts.filter(|directory| inflates(directory)) {
             render(directory.join(CHART_HOME), "Helm", None);
         }
-        all.overlays.extend(&reached.overlays);
-        for top in &reached.tops {
-            for root in roots_around.get(*top).into_iter().flatten() {
-                let files = all.files.entry(*root).or_default();
-                files.extend(builds.below(top).into_keys());
-            }
-        }
     }
-    (all, rendered)
+    (AppliedBuilds::new(builds, of_site()), rendered)
 }
 
 impl Agents {

@@ -13,7 +13,8 @@ pub enum Evidence {
         /// Index of the outermost kustomization, among the inventory's roots.
         root: usize,
     },
-    /// A kustomization renders the manifest, but agents' objects of the site apply other hosts only.
+    /// A kustomization renders the manifest, but agents' objects of the site apply other hosts only,
+    /// or others apply it to another cluster.
     Reached {
         /// Index of the outermost kustomization.
         root: usize,
