@@ -27,21 +27,6 @@ use crate::base::grouping::grouped_in_order;
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
 
-/// Remaining steps: simplex iterations, weighted with the size of the program.
-pub(super) struct SolverBudget {
-    left: u64,
-}
-
-impl SolverBudget {
-    pub(super) fn new(steps: u64) -> Self {
-        Self { left: steps }
-    }
-
-    pub(super) fn is_spent(&self) -> bool {
-        self.left == 0
-    }
-}
-
 /// A question to the integer program.
 pub(super) struct Question<'q> {
     pub(super) problem: &'q MatchingProblem,
@@ -80,8 +65,9 @@ struct TakeVariable {
 }
 
 impl Question<'_> {
-    /// Answers within a share of the budget.
-    pub(super) fn answer(&self, budget: &mut SolverBudget, share: u64) -> SolverAnswer {
+    /// Answers within a share of the remaining steps: simplex iterations, weighted with the size of the
+    /// program.
+    pub(super) fn answer(&self, budget: &mut u64, share: u64) -> SolverAnswer {
         let (groups, sizes) = self.groups();
         let mut takes: Vec<TakeVariable> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), (Vec<usize>, usize)> = BTreeMap::new();
@@ -161,14 +147,16 @@ impl Question<'_> {
         for (of, bound) in most_rows.filter(|(of, bound)| most(of) > *bound) {
             program.add(of, ComparisonOp::Le, bound);
         }
-        constrained.iter().for_each(|constrained| constrained.add_to(&mut program));
+        for constrained in constrained {
+            match constrained.rule {
+                DomainRule::Skew(rule) => constrained.add_skew_to(rule, &mut program),
+                DomainRule::Same => constrained.add_choice_to(&mut program),
+            }
+        }
 
         match program.solve(budget, share) {
-            Solution::Values(values) => {
-                SolverAnswer::Placed(self.hosts_of(&takes, &values, &groups))
-            }
-            Solution::Infeasible => SolverAnswer::Impossible,
-            Solution::Unknown => SolverAnswer::Undecided,
+            Ok(values) => SolverAnswer::Placed(self.hosts_of(&takes, &values, &groups)),
+            Err(answer) => answer,
         }
     }
 
@@ -235,14 +223,6 @@ struct SpreadTakes {
 }
 
 impl SpreadTakes {
-    /// Adds the rows of the constraint.
-    fn add_to(&self, program: &mut LinearRows) {
-        match self.rule {
-            DomainRule::Skew(rule) => self.add_skew_to(rule, program),
-            DomainRule::Same => self.add_choice_to(program),
-        }
-    }
-
     /// Adds a variable for each domain with enough hosts: 1 if it is the only one with hosts.
     fn add_choice_to(&self, program: &mut LinearRows) {
         let missing = i64::try_from(self.missing).unwrap_or(i64::MAX / 4);
@@ -286,12 +266,6 @@ impl SpreadTakes {
     }
 }
 
-enum Solution {
-    Values(Vec<usize>),
-    Infeasible,
-    Unknown,
-}
-
 /// A row: the sum of some variables, each with a factor, is compared with a bound.
 struct LinearRow {
     terms: Vec<(usize, i64)>,
@@ -330,12 +304,16 @@ impl LinearRows {
     }
 
     /// Searches for values that satisfy all rows.
-    fn solve(&self, budget: &mut SolverBudget, share: u64) -> Solution {
+    ///
+    /// # Errors
+    ///
+    /// Returns the answer if there are none, or none are found.
+    fn solve(&self, budget: &mut u64, share: u64) -> Result<Vec<usize>, SolverAnswer> {
         let Self { bounds, rows } = self;
         let size = (bounds.len() + rows.len()) as u64;
-        let share = share.min(budget.left);
+        let share = share.min(*budget);
         if bounds.len() > MOST_VARIABLES || share < size {
-            return Solution::Unknown;
+            return Err(SolverAnswer::Undecided);
         }
         let mut program = Program::new(OptimizationDirection::Minimize);
         let bound = |most: &usize| (0, i32::try_from(*most).unwrap_or(i32::MAX));
@@ -355,16 +333,16 @@ impl LinearRows {
         // portions.
         let solution = loop {
             let steps = size.saturating_mul(ITERATIONS_PER_NODE).saturating_mul(nodes).min(left);
-            budget.left -= steps;
+            *budget -= steps;
             left -= steps;
             let unsolved = match outcome {
                 Ok(SolveOutcome::Solution(solution)) => break solution,
                 Ok(unsolved) => unsolved,
-                Err(microlp::Error::Infeasible) => return Solution::Infeasible,
-                Err(_) => return Solution::Unknown,
+                Err(microlp::Error::Infeasible) => return Err(SolverAnswer::Impossible),
+                Err(_) => return Err(SolverAnswer::Undecided),
             };
             if left == 0 {
-                return Solution::Unknown;
+                return Err(SolverAnswer::Undecided);
             }
             nodes *= 2;
             let mut options = ResumeOptions::default();
@@ -387,7 +365,7 @@ impl LinearRows {
         };
         let is_valid =
             rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
-        if is_valid { Solution::Values(values) } else { Solution::Unknown }
+        if is_valid { Ok(values) } else { Err(SolverAnswer::Undecided) }
     }
 }
 

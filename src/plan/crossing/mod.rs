@@ -34,7 +34,7 @@ use super::search_result::{
 };
 use crate::site::inventory::Host;
 use candidates::{Candidates, Limit};
-use integer_program::{Question, SolverAnswer, SolverBudget};
+use integer_program::{Question, SolverAnswer};
 use local_search::LocalSearch;
 use minimal_conflict::Relaxed;
 use relaxations::Relaxations;
@@ -71,7 +71,7 @@ pub(super) fn serve<'a, 'i>(
         bounds: None,
         accepted: Vec::new(),
         refused: HashMap::new(),
-        budget: SolverBudget::new(steps),
+        budget: steps,
     };
     let mut unserved = Vec::new();
     for cluster in clusters {
@@ -113,7 +113,8 @@ struct CrossingSearch<'a, 'c> {
     accepted: Vec<usize>,
     /// Refused clusters by their requests. A later cluster with equal ones is refused as well.
     refused: HashMap<Vec<CrossingRequest>, (Vec<usize>, Vec<ShortDemand>)>,
-    budget: SolverBudget,
+    /// Remaining steps of the integer program.
+    budget: u64,
 }
 
 impl CrossingSearch<'_, '_> {
@@ -145,8 +146,7 @@ impl CrossingSearch<'_, '_> {
     /// Adds the demands of a refused cluster that could not be served without those in `refused`
     /// either, and that have no part in their conflicts.
     fn refuse_others(&mut self, cluster: &[usize], refused: &mut Vec<ShortDemand>) {
-        let short_budget = SolverBudget::new(STEPS_OF_EXPLANATION);
-        let budget = std::mem::replace(&mut self.budget, short_budget);
+        let budget = std::mem::replace(&mut self.budget, STEPS_OF_EXPLANATION);
         loop {
             let has_part = |short: &ShortDemand, demand: &usize| {
                 let is_in_conflict = match &short.why {
@@ -272,8 +272,7 @@ impl CrossingSearch<'_, '_> {
         cluster: &[usize],
         mut by_count: Vec<ShortDemand>,
     ) -> Vec<ShortDemand> {
-        let short_budget = SolverBudget::new(STEPS_OF_EXPLANATION);
-        let budget = std::mem::replace(&mut self.budget, short_budget);
+        let budget = std::mem::replace(&mut self.budget, STEPS_OF_EXPLANATION);
         let core = self.core(cluster, Relaxed::Nothing);
         let is_by_hosts =
             core.limits.is_empty() && core.quotas.is_empty() && core.constrained.is_empty();
@@ -371,7 +370,7 @@ impl CrossingSearch<'_, '_> {
             if is_all {
                 return answer;
             }
-            if self.budget.is_spent() {
+            if self.budget == 0 {
                 return SolverAnswer::Undecided;
             }
             count *= MORE_NEIGHBORS;
