@@ -58,16 +58,9 @@ impl Availability {
         assigned: Option<&ClusterKey>,
         release: Option<&PendingRelease>,
     ) -> Availability {
-        match assigned {
-            Some(cluster) => Availability::Refused(Refusal::Assigned(cluster.clone())),
-            None => Self::for_unassigned(release, foreign_claims(site, host)),
+        if let Some(cluster) = assigned {
+            return Availability::Refused(Refusal::Assigned(cluster.clone()));
         }
-    }
-
-    fn for_unassigned<'a>(
-        release: Option<&PendingRelease>,
-        claims: impl Iterator<Item = &'a Claim>,
-    ) -> Availability {
         let mut only: Option<(ClusterKey, Refusal)> = None;
         if let Some(release) = release {
             let refusal = |by: &dyn fmt::Display| Refusal::GivenBack(by.to_string());
@@ -76,7 +69,7 @@ impl Availability {
                 None => return Availability::Refused(refusal(&"a cluster")),
             }
         }
-        for claim in claims {
+        for claim in foreign_claims(site, host) {
             let (cluster, labels) = match claim {
                 Claim::Cluster(cluster, part) => (Some(cluster), format!("of {cluster}, {part}")),
                 other => (None, other.unclear().unwrap_or_default().to_owned()),
