@@ -55,7 +55,7 @@ pub fn migrate(sites: &Sites) -> Result<Migration, ReadError> {
             };
             let origin = &request.origin;
             let text = yaml_serde::to_string(&conversion.document).unwrap_or_default();
-            let (file, start) = (origin.file.clone(), origin.range().start);
+            let (file, start) = (origin.file.clone(), origin.range.start);
             migration.documents.insert(MigratedDocument { file, start, text });
         }
     }

@@ -37,6 +37,8 @@ pub struct Origin {
     pub file: Arc<Utf8Path>,
     /// First line of the document in the file, from 1.
     pub first_line: usize,
+    /// Byte range in the file's text, without a byte order mark, that contains the document, possibly
+    /// with others.
     pub(crate) range: Range<usize>,
     pub(crate) shape: DocumentShape,
     /// `None` for a document that is read as it is written in a file of the repo. Most are.
@@ -377,17 +379,6 @@ impl Origin {
     /// Returns the document without that mapping, so that routes refer to the written text.
     pub fn as_written(&self) -> Self {
         self.clone().read_as(RouteMapping::default())
-    }
-
-    /// Returns the byte range in the file's text, without a byte order mark, that contains the
-    /// document, possibly with others.
-    pub fn range(&self) -> Range<usize> {
-        self.range.clone()
-    }
-
-    /// Returns the steps from the content of [`Self::range`] to the document.
-    pub fn steps_into(&self) -> Vec<RouteStep> {
-        self.shape.steps_into()
     }
 
     /// Returns the place of the key at the end of a route, for a key that should not exist.

@@ -183,7 +183,7 @@ impl DeliveredBuild {
 
     /// Returns the host that a document became.
     pub(crate) fn host_in_document(&self, origin: &Origin) -> Option<&BuildObject> {
-        let key = |origin: &Origin| (origin.range().start, origin.steps_into());
+        let key = |origin: &Origin| (origin.range.start, origin.shape.steps_into());
         let is_same = |object: &&BuildObject| {
             key(&object.origin) == key(origin) && object.origin.file == origin.file
         };
@@ -212,7 +212,7 @@ impl BuildObject {
 impl DeliveredDocument {
     /// Returns the document, to be decoded like any other.
     pub(crate) fn document(&self) -> Document<'_> {
-        let text = self.text.get(self.origin.range()).unwrap_or_default();
+        let text = self.text.get(self.origin.range.clone()).unwrap_or_default();
         Document::from_value(self.origin.clone(), Value::Mapping(self.object.clone()), text)
     }
 }
@@ -295,7 +295,11 @@ impl Builds {
         let mut delivered: Vec<(BuildObject, Vec<usize>)> =
             objects.into_values().flatten().collect();
         let order = |object: &BuildObject| {
-            (object.origin.file.clone(), object.origin.range().start, object.origin.steps_into())
+            (
+                object.origin.file.clone(),
+                object.origin.range.start,
+                object.origin.shape.steps_into(),
+            )
         };
         delivered.sort_by(|(a, a_documents), (b, b_documents)| {
             (order(a), a_documents).cmp(&(order(b), b_documents))
