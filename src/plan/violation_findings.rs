@@ -16,6 +16,13 @@ impl Assignments<'_> {
             let (cluster, part, _) = *self.retained.get(host)?.first()?;
             let host = &site.inventory.hosts[*host];
             let in_use = in_use_as(host, part);
+            let stays = match in_use {
+                Some(why) => format!("it stays: {why}"),
+                None if rebalance || violation.is_replaced_at_once() => {
+                    "it stays: no other host can take its place".to_owned()
+                }
+                None => "it stays; `--rebalance` replaces such hosts where possible".to_owned(),
+            };
             let help = match (violation, in_use) {
                 (Violation::NotInstalled, Some(_)) => {
                     "it stays: wait until Metal3 has provisioned it, and take a new snapshot"
@@ -34,18 +41,9 @@ impl Assignments<'_> {
                     format!("it keeps its labels until a snapshot shows it unused: {why}")
                 }
                 (Violation::Reserved(_) | Violation::Unclaimable, _) => {
-                    let other = match in_use {
-                        Some(why) => why,
-                        None if rebalance => "no other host can take its place",
-                        None => "`--rebalance` replaces such hosts where possible",
-                    };
-                    format!("no Machine can use it until that ends; it stays: {other}")
+                    format!("no Machine can use it until that ends; {stays}")
                 }
-                (_, Some(why)) => format!("it stays: {why}"),
-                (_, None) if rebalance || violation.is_replaced_at_once() => {
-                    "it stays: no other host can take its place".to_owned()
-                }
-                (_, None) => "it stays; `--rebalance` replaces such hosts where possible".to_owned(),
+                _ => stays,
             };
             let unusable = eligibility::unusable(host, RequiredSystem::NoSystem);
             let request = site.valid_cluster(cluster);
