@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
 use regex::Regex;
 
 use crate::base::finding::position::{DocumentShape, RouteStep};
@@ -245,9 +245,11 @@ impl Builder<'_> {
             Event::UnresolvedAlias(_) => {
                 self.add(NodeKind::Alias(None), range.clone(), 0)?;
             }
-            // That of a block sequence starts behind its first dash, but a sequence is never marked.
-            Event::SequenceStart(_, anchor, _) => {
-                self.begin(NodeKind::Sequence, tag, range.clone(), anchor)?
+            Event::SequenceStart(style, anchor, _) => {
+                if style == StructureStyle::Block {
+                    range = self.at_dash(range);
+                }
+                self.begin(NodeKind::Sequence, tag, range.clone(), anchor)?;
             }
             Event::MappingStart(_, anchor, _) => {
                 self.begin(NodeKind::Mapping, tag, range.clone(), anchor)?
@@ -356,6 +358,21 @@ impl Builder<'_> {
         let body = rest.trim_start_matches([' ', '\t']);
         let at = end + rest.len() - body.len() + usize::from(body.starts_with(':'));
         if body.starts_with(':') { at..at } else { end..end }
+    }
+
+    /// Extends the range of a block sequence to its first dash. The parser's range starts at the
+    /// first item if the sequence has the indentation of its key.
+    fn at_dash(&self, range: Range<usize>) -> Range<usize> {
+        let is_value =
+            self.open.last().is_some_and(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
+        let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start])
+            .map_or(0, |newline| newline + 1);
+        let before = self.text.get(line..range.start).unwrap_or_default();
+        let dash = line + before.len() - before.trim_start_matches(' ').len();
+        if is_value && self.text.get(dash..).is_some_and(|rest| rest.starts_with('-')) {
+            return dash..range.end.max(dash);
+        }
+        range
     }
 }
 
