@@ -173,19 +173,7 @@ impl Files {
         }
     }
 
-    /// Returns git's view of the files on the disk. It is an error if a sparse checkout omits a file
-    /// for which `matters` is true, because its hosts would look removed.
-    pub(super) fn complete_worktree(
-        &self,
-        matters: impl Fn(&Utf8Path) -> bool,
-    ) -> Result<Arc<Worktree>, ReadError> {
-        let worktree = self.worktree()?;
-        let complete = worktree.expect_all(&self.root, matters);
-        complete.map_err(|error| self.refused(error))?;
-        Ok(worktree)
-    }
-
-    fn refused(&self, error: GitError) -> ReadError {
+    pub(super) fn refused(&self, error: GitError) -> ReadError {
         ReadError::new(&self.root, io::Error::other(error))
     }
 

@@ -122,7 +122,11 @@ impl GitFiles {
             };
             self.entries.insert(below.to_owned(), GitEntry { kind, id, repo: self.repos.len() });
         }
-        self.repos.push(GitContents::from_repo(opened));
+        self.repos.push(GitContents {
+            git_dir: opened.repo.path().to_owned(),
+            is_from_environment: opened.is_from_environment,
+            spare: Mutex::default(),
+        });
         if links.is_empty() { Ok(()) } else { self.add_submodules(opened, at, names, links) }
     }
 
@@ -224,14 +228,6 @@ struct GitContents {
 }
 
 impl GitContents {
-    fn from_repo(OpenedRepo { repo, is_from_environment, .. }: &OpenedRepo) -> Self {
-        Self {
-            git_dir: repo.path().to_owned(),
-            is_from_environment: *is_from_environment,
-            spare: Mutex::default(),
-        }
-    }
-
     fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
         self.with_repo(|repo| {
             repo.find_blob(id).map(|blob| blob.content().to_vec()).map_err(|error| {

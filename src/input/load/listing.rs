@@ -86,10 +86,11 @@ impl Files {
                 return Ok((files.keys().cloned().collect(), Vec::new()));
             }
         }
-        // `skip` is the output directory. Its files must exist as well, because they record
-        // assignments.
+        // Hosts in a file that a sparse checkout omits would look removed. `skip` is the output directory.
+        // Its files must exist as well, because they record assignments.
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
-        let worktree = self.complete_worktree(matters)?;
+        let worktree = self.worktree()?;
+        worktree.expect_all(&self.root, matters).map_err(|error| self.refused(error))?;
         let mut files: Vec<Utf8PathBuf> = Vec::new();
         let unreadable = self.walk(skip, &worktree, |entry| {
             // A manifest cannot refer to a path that is not UTF-8.
