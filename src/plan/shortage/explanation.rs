@@ -42,16 +42,6 @@ pub(in crate::plan) struct ShortageExplanation {
 }
 
 impl ShortageExplanation {
-    /// Explains requirements that no host meets.
-    fn label_exclusion(hosts: &[Host], needs: &Needs<'_>) -> Self {
-        let is_named = needs.named().is_some();
-        let mismatch = if is_named { None } else { mismatch(hosts, &needs.node_set.selector) };
-        // A machine may lack a host because of its other requirements.
-        let by_labels = needs.node_set.machine.is_none() || mismatch.is_some();
-        let unknown_label = by_labels.then(|| unknown_label(hosts, needs)).flatten();
-        Self { mismatch, unknown_label, ..Self::default() }
-    }
-
     /// Evaluates `refusals`: every host that the node set does not have, with its refusal. They are
     /// empty if refused hosts are not listed.
     pub(in crate::plan) fn new(
@@ -71,10 +61,14 @@ impl ShortageExplanation {
             .collect();
         let topology = demand.node_set.topology_keys.iter();
         let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
-        let excluded = match causes.matching == 0 && demand.kept.len() < hosts.len() {
-            true => Self::label_exclusion(hosts, &demand.needs),
-            false => Self::default(),
-        };
+        let needs = &demand.needs;
+        let is_excluded = causes.matching == 0 && demand.kept.len() < hosts.len();
+        let by_value = is_excluded && needs.named().is_none();
+        let mismatch = by_value.then(|| mismatch(hosts, &needs.node_set.selector)).flatten();
+        // A machine may lack a host because of its other requirements.
+        let by_labels = needs.node_set.machine.is_none() || mismatch.is_some();
+        let unknown_label =
+            (is_excluded && by_labels).then(|| unknown_label(hosts, needs)).flatten();
         Self {
             topology: topology.collect(),
             remedy: refusals.iter().find_map(|(host, refusal)| {
@@ -86,7 +80,8 @@ impl ShortageExplanation {
                 (hosts[named].key.clone(), own.and_then(|(_, refusal)| refusal.clone()))
             }),
             refused: by_rule(site, refusals),
-            ..excluded
+            mismatch,
+            unknown_label,
         }
     }
 }
