@@ -145,9 +145,9 @@ pub(crate) fn applied_builds(
     builds: &Builds,
     all_reached: &[ReachedContent<'_>],
 ) -> (AppliedBuilds, Vec<RenderedDirectory>) {
-    let of_site = || all_reached.iter().filter(|reached| reached.applied.is_of_site());
+    let site_reached = || all_reached.iter().filter(|reached| reached.applied.is_of_site());
     let mut rendered = Vec::new();
-    for reached in of_site() {
+    for reached in site_reached() {
         let applied = reached.applied;
         let mut render = |directory: Utf8PathBuf, program: &str, extension| {
             rendered.push(RenderedDirectory {
@@ -172,7 +172,7 @@ pub(crate) fn applied_builds(
             render(directory.join(CHART_HOME), "Helm", None);
         }
     }
-    (AppliedBuilds::new(builds, of_site()), rendered)
+    (AppliedBuilds::new(builds, site_reached()), rendered)
 }
 
 impl Agents {

@@ -48,7 +48,7 @@ struct ReferenceField {
 }
 
 /// An object with its former ids.
-struct NamedObject {
+struct NamedBuildObject {
     now: Id,
     before: Vec<Id>,
     prefixes: Vec<String>,
@@ -68,8 +68,8 @@ pub(super) fn update(
     if references.is_empty() {
         return Ok(());
     }
-    let all: Vec<NamedObject> = objects.iter().map(NamedObject::new).collect();
-    let mut by_name: HashMap<&str, Vec<&NamedObject>> = HashMap::new();
+    let all: Vec<NamedBuildObject> = objects.iter().map(NamedBuildObject::new).collect();
+    let mut by_name: HashMap<&str, Vec<&NamedBuildObject>> = HashMap::new();
     for candidate in &all {
         let names: BTreeSet<&str> = candidate.before.iter().map(|id| id.name.as_str()).collect();
         for name in names {
@@ -127,11 +127,11 @@ impl ReferenceField {
     }
 }
 
-impl NamedObject {
+impl NamedBuildObject {
     fn new(object: &BuildObject) -> Self {
         let mut before = object.ids();
         before.pop();
-        NamedObject {
+        NamedBuildObject {
             now: object.id(),
             before,
             prefixes: object.prefixes.clone(),
@@ -141,7 +141,7 @@ impl NamedObject {
     }
 
     /// Returns whether this object and a referrer got the same prefixes and suffixes.
-    fn has_affixes_of(&self, referrer: &NamedObject, allow_none: bool) -> bool {
+    fn has_affixes_of(&self, referrer: &NamedBuildObject, allow_none: bool) -> bool {
         let are_same = |ours: &[String], others: &[String]| {
             let (short, long) =
                 if ours.len() < others.len() { (ours, others) } else { (others, ours) };
@@ -157,8 +157,8 @@ impl NamedObject {
 /// The update of one field of one object.
 struct ReferenceUpdate<'a> {
     reference: &'a NameReference,
-    by_name: &'a HashMap<&'a str, Vec<&'a NamedObject>>,
-    referrer: &'a NamedObject,
+    by_name: &'a HashMap<&'a str, Vec<&'a NamedBuildObject>>,
+    referrer: &'a NamedBuildObject,
     /// Route to the current value.
     route: Vec<RouteStep>,
     /// Changed routes, with the places that set the new values.
@@ -207,11 +207,11 @@ impl ReferenceUpdate<'_> {
     }
 
     /// Returns the object that is meant by a former name.
-    fn referral(&self, name: &str) -> StepResult<Option<&NamedObject>> {
+    fn referral(&self, name: &str) -> StepResult<Option<&NamedBuildObject>> {
         let wanted = self.reference;
         let kind = [wanted.group.as_str(), &wanted.version, &wanted.kind];
         let referrer = self.referrer;
-        let mut found: Vec<&NamedObject> = self.by_name.get(name).cloned().unwrap_or_default();
+        let mut found: Vec<&NamedBuildObject> = self.by_name.get(name).cloned().unwrap_or_default();
         found.retain(|candidate| {
             candidate.before.iter().any(|id| is_selected(id, kind))
                 && (referrer.now.is_cluster_scoped
