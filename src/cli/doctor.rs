@@ -46,7 +46,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let runs = repo::generate(&sites)?;
     drop(lock);
     let today = repo::options()?.today;
-    let mut all = check_automation(&checkout, &Files::on_disk(top))?;
+    let hook = checkout.hook("pre-commit")?;
+    let mut all = check_automation(&Files::on_disk(top), hook.as_ref())?;
     print(report::checks(&all));
     for (site, run) in &runs {
         if !site.name.is_empty() {

@@ -11,7 +11,7 @@ use crate::base::finding::Code;
 use crate::base::layout;
 use crate::base::text::{counted, in_shell};
 use crate::generate::GeneratedSite;
-use crate::input::git::{Checkout, GitError, LastChange};
+use crate::input::git::{Checkout, GitError, Hook, LastChange};
 use crate::input::load::{Files, ReadError};
 
 /// Maximum age of a current snapshot, in days.
@@ -43,17 +43,6 @@ pub struct DoctorCheck {
     pub help: Option<String>,
 }
 
-/// The reason why a repo cannot be checked.
-#[derive(Debug, thiserror::Error)]
-pub enum DoctorError {
-    /// A file or directory cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// git's data cannot be read.
-    #[error(transparent)]
-    Git(#[from] GitError),
-}
-
 impl DoctorCheck {
     fn ok(subject: &'static str, fact: impl Into<String>) -> Self {
         Self { state: CheckState::Ok, subject, fact: fact.into(), help: None }
@@ -64,14 +53,14 @@ impl DoctorCheck {
     }
 }
 
-/// Checks hooks and CI jobs. `top` has the files of the whole worktree.
+/// Checks the `pre-commit` hook of git, if there is one, and CI jobs. `top` has the files of the whole
+/// worktree.
 ///
 /// # Errors
 ///
-/// A file, or git's configuration, cannot be read.
-pub fn check_automation(checkout: &Checkout, top: &Files) -> Result<Vec<DoctorCheck>, DoctorError> {
-    let hook = checkout.hook("pre-commit")?;
-    Ok(vec![automation::check_hook(top, hook.as_ref()), automation::check_ci(top)?])
+/// A file or directory cannot be read.
+pub fn check_automation(top: &Files, hook: Option<&Hook>) -> Result<Vec<DoctorCheck>, ReadError> {
+    Ok(vec![automation::check_hook(top, hook), automation::check_ci(top)?])
 }
 
 /// Checks a site by a run of it.
@@ -83,7 +72,7 @@ pub fn check_site(
     checkout: &Checkout,
     run: &GeneratedSite,
     today: Option<Date>,
-) -> Result<Vec<DoctorCheck>, DoctorError> {
+) -> Result<Vec<DoctorCheck>, GitError> {
     let mut checks: Vec<DoctorCheck> = check_agent(run).into_iter().collect();
     checks.extend(check_snapshot(checkout, run, today)?);
     checks.extend(check_output(checkout, run)?);
@@ -164,7 +153,7 @@ fn check_snapshot(
     checkout: &Checkout,
     run: &GeneratedSite,
     today: Option<Date>,
-) -> Result<Option<DoctorCheck>, DoctorError> {
+) -> Result<Option<DoctorCheck>, GitError> {
     const SUBJECT: &str = "snapshot";
     let paths = snapshot_paths(run);
     let shown = match paths.as_slice() {
@@ -199,7 +188,7 @@ fn check_snapshot(
 }
 
 /// Checks whether git has the files that record assignments.
-fn check_output(checkout: &Checkout, run: &GeneratedSite) -> Result<Vec<DoctorCheck>, DoctorError> {
+fn check_output(checkout: &Checkout, run: &GeneratedSite) -> Result<Vec<DoctorCheck>, GitError> {
     const SUBJECT: &str = "output";
     let output = &run.site.settings.output;
     if let Some(ignored) = run.findings.iter().find(|it| it.code == Code::IgnoredOutput) {
