@@ -23,20 +23,16 @@ const EDITOR: &str = "x-editor";
 
 /// Returns the schema of SIPCluster.
 pub fn sipcluster() -> Value {
-    let mut metadata = metadata();
-    merge(
-        &mut metadata,
-        json!({"properties": {
-            // Hosts have the name as a label value.
-            "name": {"maxLength": 63},
-            "annotations": {"properties": {(PRIORITY): {
-                "description": "An integer in quotes. Clusters with a higher priority choose hosts first.",
-                "type": "string",
-                "pattern": r"^\s*[+-]?[0-9]{1,18}\s*$",
-                "default": "0"
-            }}}
-        }}),
-    );
+    let metadata = metadata(json!({"properties": {
+        // Hosts have the name as a label value.
+        "name": {"maxLength": 63},
+        "annotations": {"properties": {(PRIORITY): {
+            "description": "An integer in quotes. Clusters with a higher priority choose hosts first.",
+            "type": "string",
+            "pattern": r"^\s*[+-]?[0-9]{1,18}\s*$",
+            "default": "0"
+        }}}
+    }}));
     object::<SIPCluster>(&sipcluster::OBJECT, "sipcluster", metadata)
 }
 
@@ -47,38 +43,29 @@ pub fn provisioning() -> Value {
         "type": "string",
         "examples": [provisioning::VIRTLET_VM]
     }});
-    let mut metadata = cluster_label_metadata("The cluster's name.");
-    merge(&mut metadata, json!({"properties": {"labels": {"properties": cluster_type}}}));
+    let metadata = cluster_label_metadata("The cluster's name.", cluster_type);
     object::<Provisioning>(&provisioning::OBJECT, "provisioning", metadata)
 }
 
 /// Returns the schema of Software.
 pub fn software() -> Value {
-    let metadata =
-        cluster_label_metadata("The name of the cluster whose machines get the packages.");
+    let description = "The name of the cluster whose machines get the packages.";
+    let metadata = cluster_label_metadata(description, json!({}));
     object::<Software>(&provisioning::SOFTWARE, "software", metadata)
 }
 
-/// Returns the schema of metadata with a label for the cluster.
-fn cluster_label_metadata(description: &str) -> Value {
-    let mut metadata = metadata();
-    merge(
-        &mut metadata,
-        json!({
-            "required": ["labels"],
-            "properties": {"labels": {
-                "type": "object",
-                "required": [provisioning::CLUSTER],
-                "properties": {(provisioning::CLUSTER): {
-                    "description": description,
-                    "type": "string",
-                    "maxLength": provisioning::LONGEST_NAME,
-                    "pattern": OBJECT_NAME_PATTERN
-                }}
-            }}
-        }),
-    );
-    metadata
+/// Returns the schema of metadata with a label for the cluster, and other labels.
+fn cluster_label_metadata(description: &str, mut labels: Value) -> Value {
+    labels[provisioning::CLUSTER] = json!({
+        "description": description,
+        "type": "string",
+        "maxLength": provisioning::LONGEST_NAME,
+        "pattern": OBJECT_NAME_PATTERN
+    });
+    metadata(json!({
+        "required": ["labels"],
+        "properties": {"labels": {"required": [provisioning::CLUSTER], "properties": labels}}
+    }))
 }
 
 /// Returns the schema of `sipgen.yaml`.
@@ -165,9 +152,13 @@ struct ObjectMetadata {
     uid: Value,
 }
 
-/// Returns the schema of metadata.
-fn metadata() -> Value {
-    ObjectMetadata::json_schema(&mut generator()).to_value()
+/// Returns the schema of metadata, merged with what is special to a kind.
+fn metadata(special: Value) -> Value {
+    let mut schema = ObjectMetadata::json_schema(&mut generator());
+    if let Value::Object(special) = special {
+        merge(schema.ensure_object(), special);
+    }
+    schema.to_value()
 }
 
 fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
@@ -189,7 +180,7 @@ fn for_editors(schema: &mut Schema) {
         return;
     };
     if let Some(Value::Object(told)) = object.remove(EDITOR) {
-        merge_into(object, told);
+        merge(object, told);
     }
     // Objects with known properties are closed, so that an editor underlines misspelled keys. Open
     // mappings stay open.
@@ -271,25 +262,15 @@ fn describe(object: &mut Map<String, Value>) {
 }
 
 /// Merges schemas: mappings and `required` lists are extended, anything else is replaced.
-fn merge(schema: &mut Value, more: Value) {
-    match (schema, more) {
-        (Value::Object(schema), Value::Object(more)) => merge_into(schema, more),
-        (schema, more) => *schema = more,
-    }
-}
-
-fn merge_into(schema: &mut Map<String, Value>, more: Map<String, Value>) {
+fn merge(schema: &mut Map<String, Value>, more: Map<String, Value>) {
     for (key, value) in more {
         match (schema.get_mut(&key), value) {
+            (Some(Value::Object(fields)), Value::Object(more)) => merge(fields, more),
             (Some(Value::Array(names)), Value::Array(more)) if key == "required" => {
-                for name in more {
-                    if !names.contains(&name) {
-                        names.push(name);
-                    }
-                }
+                let new: Vec<Value> = more.into_iter().filter(|it| !names.contains(it)).collect();
+                names.extend(new);
             }
-            (Some(one), value) => merge(one, value),
-            (None, value) => {
+            (_, value) => {
                 schema.insert(key, value);
             }
         }
