@@ -1,8 +1,5 @@
 //! Builds by the real kustomize, for `sipgen generate --check --build`.
 
-use std::collections::BTreeSet;
-
-use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::input::git::Checkout;
 use sipgen::report::{self, ReportText};
 
@@ -28,10 +25,11 @@ pub(super) fn check(
     let mut texts = Vec::new();
     let base = base.filter(|base| !base.is_empty());
     for (site, run) in runs.iter_mut() {
-        let changed = base.map(|base| changed_files(site.files.root(), base));
-        let changed = changed.transpose()?.flatten();
-        if let (Some(base), None) = (base, &changed) {
-            texts.push(report::unknown_base(base));
+        let mut changed = None;
+        if let Some(base) = base {
+            let checkout = Checkout::around(site.files.root())?;
+            changed = checkout.map(|it| it.changed_since(base)).transpose()?.flatten();
+            texts.extend(changed.is_none().then(|| report::unknown_base(base)));
         }
         let show = |done: usize, all: usize| {
             progress.show_count("building with kustomize", done as u64, Some(all as u64));
@@ -41,14 +39,4 @@ pub(super) fn check(
         texts.push(report::checked_builds(&checked));
     }
     Ok(texts)
-}
-
-/// Returns the files that differ from a revision, or `None` if that is not known.
-fn changed_files(
-    root: &Utf8Path,
-    base: &str,
-) -> Result<Option<BTreeSet<Utf8PathBuf>>, CommandError> {
-    let checkout = Checkout::around(root)?;
-    let changed = checkout.map(|checkout| checkout.changed_since(base));
-    Ok(changed.transpose()?.flatten())
 }

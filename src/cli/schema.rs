@@ -1,7 +1,6 @@
 //! `sipgen schema`: JSON Schemas and CustomResourceDefinitions of sipgen's kinds.
 
 use clap::{Subcommand, ValueEnum};
-use serde_json::Value;
 use sipgen::output::render::values;
 use sipgen::report::ReportDocument;
 use sipgen::setup::schema;
@@ -72,12 +71,12 @@ enum SchemaKind {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
-    match &arguments.command {
-        SchemaCommand::Sipcluster => print_schema(&schema::sipcluster())?,
-        SchemaCommand::Provisioning => print_schema(&schema::provisioning())?,
-        SchemaCommand::Software => print_schema(&schema::software())?,
-        SchemaCommand::Settings => print_schema(&schema::settings())?,
-        SchemaCommand::OutputValues => print_schema(&values::output_schema())?,
+    let schema = match &arguments.command {
+        SchemaCommand::Sipcluster => schema::sipcluster(),
+        SchemaCommand::Provisioning => schema::provisioning(),
+        SchemaCommand::Software => schema::software(),
+        SchemaCommand::Settings => schema::settings(),
+        SchemaCommand::OutputValues => values::output_schema(),
         SchemaCommand::Crd { kind } => {
             let definition = match kind {
                 SchemaKind::Sipcluster => schema::sipcluster_crd(),
@@ -85,12 +84,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 SchemaKind::Software => schema::software_crd(),
             };
             print_document(&ReportDocument::trusted(schema::yaml(&definition)?));
+            return Ok(CommandResult::Yes);
         }
-    }
+    };
+    print_document(&ReportDocument::trusted(serde_json::to_string_pretty(&schema)? + "\n"));
     Ok(CommandResult::Yes)
-}
-
-fn print_schema(schema: &Value) -> Result<(), CommandError> {
-    print_document(&ReportDocument::trusted(serde_json::to_string_pretty(schema)? + "\n"));
-    Ok(())
 }
