@@ -101,16 +101,12 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
         return;
     };
     match kind {
-        Some(host::KIND) => {
-            snapshot.hosts.insert(HostKey { namespace, name }, object);
-        }
-        Some(hardware::KIND) => {
-            snapshot.hardware.insert(HostKey { namespace, name }, object);
-        }
+        Some(host::KIND) => snapshot.hosts.extend([(HostKey { namespace, name }, object)]),
+        Some(hardware::KIND) => snapshot.hardware.extend([(HostKey { namespace, name }, object)]),
         Some("Secret") => {
             let data = text_at(&object, "/stringData/networkData")
                 .and_then(|text| serde_json::from_str(text).ok());
-            snapshot.secrets.insert(SecretKey { namespace, name }, data);
+            snapshot.secrets.extend([(SecretKey { namespace, name }, data)]);
         }
         _ => snapshot.objects.extend(reduced(&object)),
     }

@@ -31,11 +31,13 @@ const FIELDS: [&str; 7] = [
 ///
 /// Fails if a template cannot be read.
 pub fn renders_firmware(repo: &Files, settings: &Settings) -> Result<bool, ReadError> {
-    let files = settings.templates.as_ref().map_or(Ok(Vec::new()), |own| repo.files_below(own))?;
-    let mut texts = files.iter().map(|file| repo.read(file));
-    texts.try_fold(false, |found, text| {
-        Ok(found || memchr::memmem::find(&text?, SETTINGS.as_bytes()).is_some())
-    })
+    let Some(templates) = &settings.templates else { return Ok(false) };
+    for file in repo.files_below(templates)? {
+        if memchr::memmem::find(&repo.read(&file)?, SETTINGS.as_bytes()).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Keeps the name of the schema of HostFirmwareSettings, and the settings of a FirmwareSchema. Returns

@@ -55,12 +55,9 @@ impl Snapshot {
     /// Adds a live Secret with network data. Returns the problem if its network data cannot be
     /// read.
     pub fn add_network_data(&mut self, key: SecretKey, live: &Value) -> Option<String> {
-        let (data, problem) = match keep::network_data(live) {
-            Ok(data) => (Some(data), None),
-            Err(problem) => (None, Some(problem)),
-        };
-        self.secrets.insert(key, data);
-        problem
+        let data = keep::network_data(live);
+        self.secrets.insert(key, data.as_ref().ok().cloned());
+        data.err()
     }
 
     /// Drops hardware, addresses, Machines and firmware without a host, and the status hardware of hosts with HardwareData.
