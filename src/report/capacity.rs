@@ -267,7 +267,6 @@ fn bought(kind: &BoughtKind) -> String {
     let hosts = format!("{} in {}", counted(kind.hosts, "host"), kind.namespace);
     let labels: Vec<String> =
         kind.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let labels = Some(labels.join(",")).filter(|labels| !labels.is_empty());
     let domains = kind.domains.iter().map(|(key, values)| {
         let known: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
         let new = match values.len() - known.len() {
@@ -278,8 +277,8 @@ fn bought(kind: &BoughtKind) -> String {
         let all: Vec<&str> = known.into_iter().chain(new.as_deref()).collect();
         format!("{key}: {}", all.join(", "))
     });
-    let hardware = Some(kind.hardware.clone()).filter(|words| !words.is_empty());
-    let details: Vec<String> = labels.into_iter().chain(hardware).chain(domains).collect();
+    let details = [labels.join(","), kind.hardware.clone()].into_iter().chain(domains);
+    let details: Vec<String> = details.filter(|words| !words.is_empty()).collect();
     let details = if details.is_empty() { "any labels".to_owned() } else { details.join("; ") };
     one_line(&format!("{hosts}: {details}"))
 }

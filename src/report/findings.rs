@@ -40,7 +40,7 @@ pub fn findings(findings: &[Finding], files: &Files) -> ReportText {
             text
         };
         let texts = shown.par_iter().map_init(|| Texts::new(files), format);
-        out.extend(texts.collect::<Vec<ReportText>>());
+        texts.collect::<Vec<ReportText>>().iter().for_each(|text| out.push(text));
         if same_severity.len() > shown.len() {
             write_more(&mut out, 0, same_severity.len() - shown.len(), "finding", "");
             writeln!(out);

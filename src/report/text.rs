@@ -152,12 +152,6 @@ impl From<String> for ReportText {
     }
 }
 
-impl Extend<ReportText> for ReportText {
-    fn extend<T: IntoIterator<Item = ReportText>>(&mut self, texts: T) {
-        texts.into_iter().for_each(|text| self.push(&text));
-    }
-}
-
 /// Appends a text with its hidden characters escaped, except for some.
 fn push_visible(out: &mut String, text: &str, is_kept: fn(char) -> bool) {
     for c in text.chars() {

@@ -6,13 +6,12 @@
 mod clusters;
 mod listing;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::ask::overview::{HardwareKind, HostOverview, Overview, Rack};
 use crate::base::api::names::{ClusterKey, Part};
+use crate::base::grouping::occurrences;
 use crate::base::text::counted;
 use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
@@ -192,12 +191,9 @@ fn write_headline(out: &mut ReportText, overview: &Overview) {
 
 /// Counts hosts by state: `14 assigned (2 added), 5 free, 1 failed`.
 fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
-    let mut count: BTreeMap<HostState, usize> = BTreeMap::new();
-    let mut added = 0;
-    for host in hosts {
-        *count.entry(host.state).or_default() += 1;
-        added += usize::from(host.is_new());
-    }
+    let hosts: Vec<&HostOverview> = hosts.into_iter().collect();
+    let count = occurrences(hosts.iter().map(|host| host.state));
+    let added = hosts.iter().filter(|host| host.is_new()).count();
     let words = |state: &HostState| {
         let count = count.get(state)?;
         let more = if *state == HostState::Assigned && added > 0 {
