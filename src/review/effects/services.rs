@@ -45,17 +45,13 @@ pub(super) fn changes<'a>(
     later: &'a Tree,
 ) -> Vec<ServiceChange> {
     let directory = layout::cluster_directory(cluster);
-    let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
     let edited = edited.iter().filter_map(|referring| referring.strip_prefix(&directory).ok());
-    for service in edited.filter_map(|referring| referring.iter().next()) {
-        by_service.entry(service).or_default();
-    }
-    for (service, files) in by_part(&below(files, &directory)) {
-        // Other files are the cluster's own kustomization, its installer and its outputs.
-        if ServiceKind::with_directory(service).is_some() {
-            by_service.entry(service).or_default().extend(files);
-        }
-    }
+    let edited = edited.filter_map(|referring| referring.iter().next());
+    let mut by_service: BTreeMap<&str, ChangedFiles<'_>> =
+        edited.map(|service| (service, ChangedFiles::new())).collect();
+    // Other files are the cluster's own kustomization, its installer and its outputs.
+    let parts = by_part(&below(files, &directory)).into_iter();
+    by_service.extend(parts.filter(|(part, _)| ServiceKind::with_directory(part).is_some()));
     let change = |(service, files): (&str, ChangedFiles<'a>)| {
         // The cluster's kustomization lists exactly the existing services, so each has a
         // kustomization of its own.
