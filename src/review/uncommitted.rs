@@ -89,14 +89,8 @@ pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSe
     };
     let released = output.join(layout::released_directory()).join(layout::OBSERVED_HOSTS);
     let is_uncommitted = |host: &&HostKey| {
-        let mut files = site
-            .state
-            .held
-            .get(*host)
-            .into_iter()
-            .flatten()
-            .map(|held| &*held.origin.file)
-            .chain([released.as_path()]);
+        let held = site.state.held.get(*host).into_iter().flatten();
+        let mut files = held.map(|held| &*held.origin.file).chain([released.as_path()]);
         !files.any(|file| history.mention(file, host.name.as_str()))
     };
     hosts.into_iter().filter(is_uncommitted).cloned().collect()

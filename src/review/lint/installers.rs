@@ -12,13 +12,11 @@ use crate::site::request::{Cluster, Installation};
 pub(super) fn failing(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let installed =
         clusters.iter().filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
-    let mut findings = Vec::new();
-    for (cluster, installation) in installed {
-        findings.extend(even_etcd(cluster, installation));
-        findings.extend(unknown_network(site, cluster, installation));
-        findings.extend(unfit_names(cluster));
-    }
-    findings
+    let findings = installed.flat_map(|(cluster, installation)| {
+        let network = unknown_network(site, cluster, installation);
+        [even_etcd(cluster, installation), network, unfit_names(cluster)]
+    });
+    findings.flatten().collect()
 }
 
 /// Every master is an etcd member. An even number tolerates no more failures than one less, and
