@@ -11,7 +11,7 @@ use crate::plan::host_state::HostState;
 use crate::site::inventory::hardware::HardwareByHost;
 
 /// The hosts with a kind of hardware.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct HardwareKind {
     /// The kind: `32c-128g-x86_64-2nvme`, or `unknown` for hosts that nobody inspected.
     pub kind: String,
@@ -28,16 +28,13 @@ pub(super) fn named(hosts: &mut [HostOverview], hardware: &HardwareByHost) -> Ve
         let found = hardware.get(&host.key);
         let word =
             found.map_or_else(|| UNKNOWN_KIND.to_owned(), |found| found.hardware.kind_word());
-        let kind = kinds.entry(word.clone()).or_insert_with(|| HardwareKind {
-            kind: word.clone(),
-            hosts: 0,
-            free: 0,
-        });
+        let kind = kinds.entry(word.clone()).or_default();
         kind.hosts += 1;
         kind.free += usize::from(matches!(host.state, HostState::Free | HostState::Installed));
         host.hardware = Some(word);
     }
-    let mut kinds: Vec<HardwareKind> = kinds.into_values().collect();
+    let kinds = kinds.into_iter().map(|(kind, counts)| HardwareKind { kind, ..counts });
+    let mut kinds: Vec<HardwareKind> = kinds.collect();
     if kinds.iter().all(|kind| kind.kind == UNKNOWN_KIND) {
         return Vec::new();
     }
