@@ -27,8 +27,7 @@ use crate::base::api::address::is_reachable;
 use crate::base::api::described_service::{DEFAULT_REPLICAS, MOST_REPLICAS};
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{
-    ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label_key,
-    is_label_value,
+    ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label,
 };
 use crate::base::api::service_fields;
 use crate::base::api::service_kind::ServiceKind;
@@ -281,33 +280,24 @@ impl SipclusterValidation<'_> {
     ) -> Option<ClusterService> {
         let route = &service_route(kind, index);
         let image = service.image.clone().unwrap_or_default();
-        let message = match image.as_str() {
-            "" => Some("the service has no container image"),
-            _ if image.contains(char::is_whitespace) => {
-                Some("the name of the container image contains a space")
+        let valid = match image.as_str() {
+            "" => Err("the service has no container image"),
+            text if text.contains(char::is_whitespace) => {
+                Err("the name of the container image contains a space")
             }
             text if !text.contains(VARIABLE) && !is_image(text) => {
-                Some("`image` is no reference that container runtimes accept")
+                Err("`image` is no reference that container runtimes accept")
             }
-            _ => None,
+            _ => Ok(()),
         };
-        if let Some(message) = message {
-            self.found.report(
-                Code::MissingField,
-                below(route, ["image"]),
-                message,
-                format!("write `image: {}`", kind.image.example),
-            );
-        }
+        let help = format!("write `image: {}`", kind.image.example);
+        self.found.accept(valid, Code::MissingField, below(route, ["image"]), help);
         for (key, value) in service.node_labels.iter().flatten() {
-            if !is_label_key(key) || !is_label_value(value) {
-                self.found.report(
-                    Code::InvalidField,
-                    below(route, ["nodeLabels", key.as_str()]),
-                    format!("`{key}: {value}` is not a label"),
-                    "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`",
-                );
-            }
+            let valid = is_label(key, value).then_some(());
+            let valid = valid.ok_or_else(|| format!("`{key}: {value}` is not a label"));
+            let help = "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`";
+            let route = below(route, ["nodeLabels", key.as_str()]);
+            self.found.accept(valid, Code::InvalidField, route, help);
         }
         let cluster_ip = self.cluster_ip(service, route);
         let interface = service.node_interface_id.clone().filter(|interface| !interface.is_empty());
