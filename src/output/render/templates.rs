@@ -4,7 +4,6 @@ mod own;
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::iter;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -40,8 +39,6 @@ pub(super) const PARTIALS: &str = "partials/";
 /// All templates by name.
 pub struct Templates {
     environment: Environment<'static>,
-    /// Set if no template is of the repo's own.
-    is_built_in: bool,
     syntax: SyntaxConfig,
     /// Original texts, with the rewritten texts that are compiled.
     sources: BTreeMap<String, (String, BoundedSource)>,
@@ -89,14 +86,8 @@ impl Templates {
             bounds::apply(&mut environment);
         }
         let (sources, replaced) = (BTreeMap::new(), BTreeMap::new());
-        let mut templates = Self {
-            environment,
-            is_built_in,
-            syntax,
-            sources,
-            directory: directory.to_owned(),
-            replaced,
-        };
+        let mut templates =
+            Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
         let mut findings = Vec::new();
         // Own templates could include a built-in one any number of times.
         for (name, text) in embedded::templates().filter(|_| !is_built_in) {
@@ -153,18 +144,30 @@ impl Templates {
 
     /// Renders a template. The finding names template and line; the caller adds the cluster.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
-        let mut texts = self.render_each(name, iter::once(context)).map_err(|(_, error)| error)?;
-        Ok(texts.pop().unwrap_or_default())
+        let render = || {
+            let template = self.environment.get_template(name);
+            let text = template.and_then(|template| template.render(&context));
+            text.map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
+        };
+        if self.replaced.is_empty() {
+            return render();
+        }
+        bounds::on_large_stack(render)
+            .map_err(|error| Box::new(self.unfit(name, &error.to_string(), None)))?
     }
 
-    /// Renders a template once for each context. The error is that of the first one that fails, with
-    /// its index.
+    /// Renders a template of an output once for each context. The error is that of the first one that
+    /// fails, with its index.
     pub(super) fn render_each(
         &self,
         name: &str,
         contexts: impl Iterator<Item = Value> + Send,
     ) -> Result<Vec<String>, (usize, Box<Finding>)> {
-        self.on_stack(name, || self.render_all(name, self.environment.get_template(name), contexts))
+        let render = || {
+            let template = self.environment.get_template(name);
+            self.render_all(name, template, contexts)
+        };
+        bounds::on_large_stack(render).map_err(|error| self.failed_stack(name, &error))?
     }
 
     /// Renders a template whose text is in the settings once for each context.
@@ -175,25 +178,17 @@ impl Templates {
         contexts: impl Iterator<Item = Value> + Send,
     ) -> Result<Vec<String>, (usize, Box<Finding>)> {
         let name = format!("{METADATA}{name}");
-        self.on_stack(&name, || {
+        let render = || {
             let edited = bounds::edited(text, &self.syntax)
                 .map_err(|rejection| (0, Box::new(self.unfit(&name, &rejection.message, None))))?;
             let template = self.environment.template_from_named_str(&name, &edited.text);
             self.render_all(&name, template, contexts)
-        })
+        };
+        bounds::on_large_stack(render).map_err(|error| self.failed_stack(&name, &error))?
     }
 
-    /// Renders on a stack that suffices for the templates.
-    fn on_stack<T: Send>(
-        &self,
-        name: &str,
-        render: impl FnOnce() -> Result<T, (usize, Box<Finding>)> + Send,
-    ) -> Result<T, (usize, Box<Finding>)> {
-        if self.is_built_in {
-            return render();
-        }
-        bounds::on_large_stack(render)
-            .map_err(|error| (0, Box::new(self.unfit(name, &error.to_string(), None))))?
+    fn failed_stack(&self, name: &str, error: &std::io::Error) -> (usize, Box<Finding>) {
+        (0, Box::new(self.unfit(name, &error.to_string(), None)))
     }
 
     fn render_all(
