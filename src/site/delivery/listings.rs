@@ -26,34 +26,39 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
         };
         let known = repo.inventory.roots.values().find(|known| known.directory == root);
         let around = around_of.get(listing.directory).copied();
-        let (code, message, help) = match (listing.among, known, around) {
-            (ListField::Components(_) | ListField::ComponentsOfComponent, ..) => (
+        let finding = |code: Code, message: String, help: &str| {
+            Finding::new(code, message).at(listing.place.clone()).help(help)
+        };
+        findings.push(match (listing.among, known, around) {
+            (ListField::Components(_) | ListField::ComponentsOfComponent, ..) => finding(
                 Code::ComponentMisplaced,
                 format!("{listed} is listed as a component, but `hosts.form` is `overlay`"),
-                "set `hosts: {form: component}` in sipgen.yaml, or remove the line".to_owned(),
+                "set `hosts: {form: component}` in sipgen.yaml, or remove the line",
             ),
-            (ListField::Resources, Some(known), Some(around)) if known == around => (
+            (ListField::Resources, Some(known), Some(around)) if known == around => finding(
                 Code::ComponentMisplaced,
                 format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)),
-                "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in sipgen.yaml"
-                    .to_owned(),
-            ),
-            (ListField::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => (
-                Code::RenderedByTwo,
-                format!(
-                    "{} renders the hosts of {} twice: as they are, and by the overlay over them",
-                    around.file,
-                    shown(root)
-                ),
-                format!(
-                    "take {} out of the resources and keep the overlay; or remove this line and let the agent apply {}",
-                    relative(listing.directory, root),
-                    repo.patches_of(&around.directory)
-                ),
-            ),
+                "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in sipgen.yaml",
+            )
+            .see(repo.builds.resources_of(known), "what it is based on"),
+            (ListField::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => {
+                let (way, overlay) =
+                    (relative(listing.directory, root), repo.patches_of(&around.directory));
+                finding(
+                    Code::RenderedByTwo,
+                    format!(
+                        "{} renders the hosts of {} twice: as they are, and by the overlay over them",
+                        around.file,
+                        shown(root)
+                    ),
+                    &format!(
+                        "take {way} out of the resources and keep the overlay; or remove this line and let the agent apply \
+                         {overlay}"
+                    ),
+                )
+            }
             (ListField::Resources, ..) => continue,
-        };
-        findings.push(Finding::new(code, message).at(listing.place).help(help));
+        });
     }
     findings
 }
