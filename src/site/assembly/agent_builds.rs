@@ -11,7 +11,7 @@ use super::substitution::{NamespaceInputs, VariableSources};
 use crate::base::api::kustomization::{Kustomization, listed};
 use crate::base::finding::Origin;
 use crate::base::layout;
-use crate::input::kustomize::{AgentBuild, Builds};
+use crate::input::kustomize::{AgentBuild, Builds, Listing};
 use crate::input::load::ReadError;
 use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, BuildChanges};
 
@@ -152,10 +152,16 @@ fn by_directory(
     let changes = applied.filter_map(|applied| Some((applied.by, applied.changes?)));
     let changes: Vec<(String, Box<BuildChanges>)> = changes.collect();
     let variables = VariableSources::read(naming, changes.iter().map(|(_, changes)| &**changes))?;
-    let coverage = Coverage::new(naming);
+    let output = &settings.output;
+    let overlays = all_builds.roots().map(|root| {
+        let overlay = output.join(layout::declared_directory(&root.directory));
+        (overlay, root.directory.as_path())
+    });
+    let (overlays, listings) = (overlays.collect(), all_builds.listings_below(output));
     let mut builds = AgentBuilds::new();
     for (by, changes) in &changes {
-        for (directory, is_above) in coverage.directories(changes) {
+        let directories = changed_directories(all_builds, &overlays, &listings, changes);
+        for (directory, is_above) in directories {
             let build = agent_build(naming, by, changes, is_above, &variables);
             let joined = match builds.remove(&directory) {
                 Some(other) => AgentBuild::joined(other, build, &changes.place),
@@ -202,68 +208,44 @@ fn agent_build(
     build
 }
 
-/// Relates directories that agents apply to roots.
-struct Coverage<'a> {
-    naming: NamespaceInputs<'a>,
-    /// Root of each overlay of hosts.
-    overlays: HashMap<Utf8PathBuf, &'a Utf8Path>,
-    /// Overlays that kustomizations list, with the directory of the kustomization.
-    listed: Vec<(Utf8PathBuf, &'a Utf8Path)>,
-}
-
-impl<'a> Coverage<'a> {
-    fn new(naming: NamespaceInputs<'a>) -> Self {
-        let output = &naming.settings.output;
-        let roots = naming.builds.roots();
-        let overlay = |root: &'a crate::input::kustomize::BuildRoot| {
-            let overlay = output.join(layout::declared_directory(&root.directory));
-            (overlay, root.directory.as_path())
-        };
-        let listings = naming.builds.listings_below(output);
-        Coverage {
-            naming,
-            overlays: roots.map(overlay).collect(),
-            listed: listings
-                .into_iter()
-                .map(|(listed, listing)| (listed, listing.directory))
-                .collect(),
+/// Returns the directories whose builds an object changes: roots, and those with output that it applies;
+/// set for those that it applies through another kustomization. `overlays` have the root of each
+/// overlay of hosts, and `listings` are those of directories of the output.
+fn changed_directories(
+    builds: &Builds,
+    overlays: &HashMap<Utf8PathBuf, &Utf8Path>,
+    listings: &[(Utf8PathBuf, Listing<'_>)],
+    changes: &BuildChanges,
+) -> BTreeMap<Utf8PathBuf, bool> {
+    let directory = &changes.directory;
+    let mut changed = BTreeMap::new();
+    if let Some(root) = overlays.get(directory) {
+        changed.extend([((*root).to_owned(), true), (directory.clone(), false)]);
+    } else if builds.has_kustomization(directory) {
+        let parts: BTreeSet<&Utf8Path> = builds.made_of(directory).into_iter().collect();
+        let listed = listings.iter().filter(|(_, by)| parts.contains(by.directory));
+        let listed: Vec<&Utf8PathBuf> = listed.map(|(listed, _)| listed).collect();
+        let roots = listed.iter().filter_map(|overlay| overlays.get(*overlay));
+        changed.extend(roots.map(|root| ((*root).to_owned(), true)));
+        let is_root = overlays.values().any(|root| root == directory);
+        let sets_names = changes.kustomization.as_ref().is_ok_and(Kustomization::sets_names);
+        if !listed.is_empty() || is_root || sets_names {
+            changed.insert(directory.clone(), false);
         }
+    } else {
+        changed.insert(directory.clone(), changes.is_autodetected);
     }
-
-    /// Returns the directories whose builds an object changes: roots, and those with output that it
-    /// applies; set for those that it applies through another kustomization.
-    fn directories(&self, changes: &BuildChanges) -> BTreeMap<Utf8PathBuf, bool> {
-        let builds = self.naming.builds;
-        let directory = &changes.directory;
-        let mut changed = BTreeMap::new();
-        if let Some(root) = self.overlays.get(directory) {
-            changed.extend([((*root).to_owned(), true), (directory.clone(), false)]);
-        } else if builds.has_kustomization(directory) {
-            let parts: BTreeSet<&Utf8Path> = builds.made_of(directory).into_iter().collect();
-            let listed = self.listed.iter().filter(|(_, by)| parts.contains(by));
-            let listed: Vec<&Utf8PathBuf> = listed.map(|(listed, _)| listed).collect();
-            let roots = listed.iter().filter_map(|overlay| self.overlays.get(*overlay));
-            changed.extend(roots.map(|root| ((*root).to_owned(), true)));
-            let is_root = self.overlays.values().any(|root| root == directory);
-            let sets_names = changes.kustomization.as_ref().is_ok_and(Kustomization::sets_names);
-            if !listed.is_empty() || is_root || sets_names {
-                changed.insert(directory.clone(), false);
-            }
-        } else {
-            changed.insert(directory.clone(), changes.is_autodetected);
-        }
-        if changes.is_autodetected && !builds.has_kustomization(directory) {
-            // Flux lists every directory with a kustomization, unless another covers it.
-            let below = self.overlays.iter().filter(|(overlay, root)| {
-                let is_outermost = |root: &Utf8Path| {
-                    let above = root.ancestors().skip(1);
-                    let mut above = above.take_while(|above| above.starts_with(directory));
-                    !above.any(|above| builds.has_kustomization(above))
-                };
-                overlay.starts_with(directory) || root.starts_with(directory) && is_outermost(root)
-            });
-            changed.extend(below.map(|(_, root)| ((*root).to_owned(), true)));
-        }
-        changed
+    if changes.is_autodetected && !builds.has_kustomization(directory) {
+        // Flux lists every directory with a kustomization, unless another covers it.
+        let below = overlays.iter().filter(|(overlay, root)| {
+            let is_outermost = |root: &Utf8Path| {
+                let above = root.ancestors().skip(1);
+                let mut above = above.take_while(|above| above.starts_with(directory));
+                !above.any(|above| builds.has_kustomization(above))
+            };
+            overlay.starts_with(directory) || root.starts_with(directory) && is_outermost(root)
+        });
+        changed.extend(below.map(|(_, root)| ((*root).to_owned(), true)));
     }
+    changed
 }
