@@ -33,11 +33,8 @@ pub(crate) fn generated(
     }
     let mut held = Vec::new();
     for generated in builds.generated().filter(ReachedGenerator::is_secret) {
-        let Some(name) = generated.generator.name.as_deref().filter(|name| wanted.contains(*name))
-        else {
-            continue;
-        };
-        let Ok(name) = name.parse::<ObjectName>() else {
+        let name = generated.generator.name.as_deref().filter(|name| wanted.contains(*name));
+        let Some(name) = name.and_then(|name| name.parse::<ObjectName>().ok()) else {
             continue;
         };
         // Another program's format is reported as such.
