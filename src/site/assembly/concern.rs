@@ -346,8 +346,8 @@ pub(super) fn without_duplicates(
                 files_of(&files)
             ),
         );
-        let shown = hosts.iter().take(SHOWN);
-        let finding = finding.at_each(shown.map(|index| documents[*index].origin.name()));
+        let places = hosts.iter().map(|index| documents[*index].origin.name());
+        let finding = finding.at_each(places);
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
         // If all files may be examples, the advice must not exclude every one.
         let others = files.get(1..).filter(|others| are_all && !others.is_empty());
@@ -358,9 +358,6 @@ pub(super) fn without_duplicates(
     documents.retain(|_| indices.next().is_none_or(|index| !dropped.contains(&index)));
     findings
 }
-
-/// Maximum number of places that a finding lists.
-const SHOWN: usize = 5;
 
 fn files_of(files: &[Utf8PathBuf]) -> String {
     match files {

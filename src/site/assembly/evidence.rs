@@ -30,9 +30,6 @@ use crate::site::inventory::Evidence;
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::previous::PreviousOutput;
 
-/// Maximum number of hosts that a finding names.
-const SHOWN: usize = 5;
-
 /// Facts that prove hosts.
 pub(super) struct HostProofs<'a> {
     settings: &'a Settings,
@@ -256,6 +253,5 @@ fn host_count(documents: &[&HostDocument]) -> String {
 }
 
 fn first_of(hosts: &[&HostDocument], finding: Finding) -> Finding {
-    let shown = hosts.iter().take(SHOWN);
-    finding.see_each(shown.map(|host| (host.origin.name(), host.key.to_string())))
+    finding.see_each(hosts.iter().map(|host| (host.origin.name(), host.key.to_string())))
 }

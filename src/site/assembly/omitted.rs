@@ -16,9 +16,6 @@ use crate::site::inventory::network_index::Networks;
 use crate::site::request::cluster_parts::ClusterParts;
 use crate::site::request::{ClusterDocument, Spec};
 
-/// Maximum number of objects that a finding names.
-const SHOWN: usize = 5;
-
 /// An object with the words for it.
 type NamedOrigin<'o> = (&'o Origin, String);
 
@@ -105,7 +102,7 @@ impl Concern<'_> {
             };
             let harm = format!("{what} not applied");
             let finding = unlisted(code, self.settings, &kustomization, &[&file], &harm);
-            let others = objects.iter().skip(1).take(SHOWN);
+            let others = objects.iter().skip(1);
             let others = others.map(|(origin, name)| (origin.name(), name.clone()));
             Some(finding.at(first.name()).see_each(others))
         };

@@ -211,7 +211,7 @@ impl Agents {
                 shown(&directory.unwrap_or_default())
             );
             let finding = Finding::new(Code::DirectoryUnread, message);
-            let places = objects.iter().take(SHOWN).map(|(place, _)| place.clone());
+            let places = objects.iter().map(|(place, _)| place.clone());
             Some(finding.at_each(places).help(
                 "write the object without them; if it applies no hosts of this repo, mute this warning",
             ))
@@ -219,9 +219,6 @@ impl Agents {
         findings
     }
 }
-
-/// Maximum number of places that a finding names.
-const SHOWN: usize = 5;
 
 /// Default directory of charts, beside a kustomization with `helmCharts`.
 const CHART_HOME: &str = "charts";

@@ -13,7 +13,7 @@ use super::{Component, DeliveryWiring, apply_options, delivered};
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::kustomization::{Kustomization, listed};
 use crate::base::api::names::HostKey;
-use crate::base::finding::{Code, Finding};
+use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::counted;
@@ -21,9 +21,6 @@ use crate::input::kustomize::BuildRoot;
 use crate::input::load::kustomize::{named, relative};
 use crate::input::settings::gitops::HostsForm;
 use crate::site::inventory::Host;
-
-/// Maximum number of hosts that a message lists.
-const SHOWN: usize = 5;
 
 /// Reports mistakes in what objects of the repo apply. Records in `wiring` what the chosen agent
 /// applies already.
@@ -136,21 +133,22 @@ impl ReachedContent<'_> {
     fn output(&self, repo: &DeliveryRepo<'_>) -> Option<Finding> {
         let AppliedDirectory { by, place, directory, above, .. } = self.applied;
         let output = &repo.settings.output;
+        let misapplied = |message: String, place: &Place, help: &str| {
+            Some(Finding::new(Code::OutputMisapplied, message).at(place.clone()).help(help))
+        };
         let root_of = |root: &&BuildRoot| repo.patches_of(&root.directory) == *directory;
         if repo.settings.hosts.form == HostsForm::Component
             && let Some(root) = repo.inventory.roots.values().find(root_of)
         {
-            return Some(
-                Finding::new(Code::OutputMisapplied, format!(
-                    "{by} applies {directory}, which is a component now and has no hosts of its own: its build fails, or \
-                     is empty once no cluster has any, for which an agent that prunes deletes every host"
-                ))
-                .at(place.clone())
-                .help(format!(
-                    "let it apply the kustomization that includes the component, such as {}",
-                    shown(&root.directory)
-                )),
+            let message = format!(
+                "{by} applies {directory}, which is a component now and has no hosts of its own: its build fails, or is \
+                 empty once no cluster has any, for which an agent that prunes deletes every host"
             );
+            let root = shown(&root.directory);
+            let help = format!(
+                "let it apply the kustomization that includes the component, such as {root}"
+            );
+            return misapplied(message, place, &help);
         }
         let own_text = || repo.files.text(&directory.join(layout::KUSTOMIZATION));
         if directory != output
@@ -161,21 +159,18 @@ impl ReachedContent<'_> {
                 "{by} applies {directory}, which sipgen did not write: its hosts are unknown, because files in \
                  `{output}` are no inputs"
             );
-            return Some(Finding::new(Code::OutputMisapplied, message).at(place.clone()).help(
-                "set another `output` in sipgen.yaml, such as `output: sipgen`, and move the generated files there",
-            ));
+            let help = "set another `output` in sipgen.yaml, such as `output: sipgen`, and move the generated files there";
+            return misapplied(message, place, help);
         }
         if let Some(explicit) =
             self.applied.explicit.as_ref().filter(|_| directory.starts_with(output))
         {
-            return Some(
-                Finding::new(Code::OutputMisapplied, format!(
-                    "{by} reads `{directory}` as plain files, because of its `directory`: patches in it would be applied \
-                     as hosts, and erase their specs"
-                ))
-                .at(explicit.clone())
-                .help("remove `directory` from the source: Argo CD builds the kustomization then"),
+            let message = format!(
+                "{by} reads `{directory}` as plain files, because of its `directory`: patches in it would be applied as \
+                 hosts, and erase their specs"
             );
+            let help = "remove `directory` from the source: Argo CD builds the kustomization then";
+            return misapplied(message, explicit, help);
         }
         let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
         if !output.starts_with(directory) || !self.applied.applies_plainly(repo.builds, &file) {
@@ -226,8 +221,8 @@ impl ReachedContent<'_> {
             "{remedy}, with `cd {here} && kustomize create --autodetect --recursive`; if the files are a snapshot, move \
              them out of {here}"
         ));
-        let shown = self.plain.iter().take(SHOWN);
-        Some(finding.see_each(shown.map(|(host, origin)| (origin.name(), host.to_string()))))
+        let hosts = self.plain.iter();
+        Some(finding.see_each(hosts.map(|(host, origin)| (origin.name(), host.to_string()))))
     }
 
     /// Reports hosts without a namespace, to which the agent gives another one than theirs.

@@ -9,9 +9,6 @@ use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::inventory::identity::{self, Identity};
 
-/// Maximum number of machines with places in a finding.
-const SHOWN: usize = 5;
-
 /// Returns one warning per pair of sites that share machines, with the indices of both sites.
 pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)> {
     // Most repos have one site.
@@ -74,7 +71,7 @@ fn finding([one, other]: [&str; 2], machines: &[SharedMachine<'_>]) -> Finding {
          power the machines off"
     ));
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    let places = machines.iter().take(SHOWN).flat_map(|SharedMachine { hosts, identity }| {
+    let places = machines.iter().flat_map(|SharedMachine { hosts, identity }| {
         let words = |host: &Host| format!("{}, by {}", host.key, identity.words());
         hosts.map(|host| (identity.place(host), words(host)))
     });
