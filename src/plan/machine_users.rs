@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::base::api::machine_names::{MachineNames, NameFit};
+use crate::base::api::machine_names::NameFit;
 use crate::base::api::names::{ClusterKey, Namespace, Part, Role};
 use crate::base::grouping::grouped;
 use crate::site::Site;
@@ -142,7 +142,7 @@ impl<'a> MachineUsers<'a> {
     ) -> impl Iterator<Item = (NameFit, MachineUser<'a>)> {
         let makers = self.others.get(namespace).into_iter().flatten();
         makers.filter_map(|maker| {
-            let fit = evidence.fit_names(&maker.machine_names)?;
+            let fit = maker.machine_names.fit_machine(evidence.machine?)?;
             let owner = match &maker.cluster {
                 Some(cluster) => format!("{} of {cluster}", maker.title),
                 None => maker.title.clone(),
@@ -223,7 +223,7 @@ impl UserEvidence<'_> {
                 _ => names.fit_owner(reused.strip_prefix(REUSED_DEPLOYMENT)?),
             };
         }
-        self.fit_names(names)
+        names.fit_machine(self.machine?)
     }
 
     /// Returns the owner of the Machine that the host waits for, if it is none that fits.
@@ -234,10 +234,6 @@ impl UserEvidence<'_> {
             None => ("MachineDeployment", reused.strip_prefix(REUSED_DEPLOYMENT).unwrap_or(reused)),
         };
         Some(MachineUser::Other(format!("the {kind} {name}")))
-    }
-
-    fn fit_names(&self, names: &MachineNames) -> Option<NameFit> {
-        names.fit_machine(self.machine?)
     }
 }
 
