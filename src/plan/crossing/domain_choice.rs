@@ -28,12 +28,10 @@ impl<'a> LocalSearch<'a, '_> {
     /// sufficient free hosts first, the most preferred and then the fewest, then those from which
     /// others must move, at last the largest.
     fn single_domains(&self, demand: usize) -> Vec<Limit> {
-        let Some(spread) = self.candidates.single(demand) else {
+        let is_empty = self.matching.picks[demand].is_empty();
+        let Some(spread) = self.candidates.single(demand).filter(|_| is_empty) else {
             return Vec::new();
         };
-        if !self.matching.picks[demand].is_empty() {
-            return Vec::new();
-        }
         let missing = self.instance.problem.demands[demand].missing;
         // The free hosts and all hosts of each tier.
         let mut hosts: BTreeMap<Limit, BTreeMap<usize, (usize, usize)>> = BTreeMap::new();

@@ -229,27 +229,32 @@ impl CrossingSearch<'_, '_> {
     /// without them, they are a cause.
     fn tightest(&mut self, cluster: &[usize], mut by_count: Vec<ShortDemand>) -> Vec<ShortDemand> {
         let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
-        let is_counted = |demand: &&usize| {
-            let classes = candidates.all(problem.demands[**demand].pool);
+        let is_counted = |demand: &usize| {
+            let classes = candidates.all(problem.demands[*demand].pool);
             let mut classes = classes.map(|candidate| candidate.class);
-            classes.any(|class| problem.counted_by(**demand, class).next().is_some())
+            classes.any(|class| problem.counted_by(*demand, class).next().is_some())
         };
+        // With a single domain for all hosts, a further host helps in the right one only.
+        let mut is_by_topology = false;
         if cluster.iter().any(|demand| candidates.single(*demand).is_some()) {
-            return self.explained_or(cluster, by_count);
-        }
-        if cluster.iter().find(is_counted).is_none() {
+            if let Some(explained) = self.explained(cluster) {
+                return explained;
+            }
+        } else if cluster.iter().any(is_counted) {
+            let found = self.most(cluster, Relaxed::Nothing);
+            let most: usize = found.iter().map(|found| found.most).sum();
+            let mut is_by = |relaxed| {
+                let found = self.most(cluster, relaxed);
+                found.iter().map(|found| found.least).sum::<usize>() > most
+            };
+            let is_by_quotas = is_by(Relaxed::Quotas);
+            is_by_topology = is_by(Relaxed::Topology);
+            if is_by_quotas {
+                let relaxed = if is_by_topology { Relaxed::Nothing } else { Relaxed::Topology };
+                return self.refusal(cluster, relaxed);
+            }
+        } else {
             return by_count;
-        }
-        let found = self.most(cluster, Relaxed::Nothing);
-        let most: usize = found.iter().map(|found| found.most).sum();
-        let mut is_by = |relaxed| {
-            let found = self.most(cluster, relaxed);
-            found.iter().map(|found| found.least).sum::<usize>() > most
-        };
-        let (is_by_quotas, is_by_topology) = (is_by(Relaxed::Quotas), is_by(Relaxed::Topology));
-        if is_by_quotas {
-            let relaxed = if is_by_topology { Relaxed::Nothing } else { Relaxed::Topology };
-            return self.refusal(cluster, relaxed);
         }
         for unserved in &mut by_count {
             if let ShortageProof::Counted(count) = &mut unserved.why {
@@ -265,32 +270,19 @@ impl CrossingSearch<'_, '_> {
         self.refusal_by(core, cluster)
     }
 
-    /// Explains a cluster with a demand for a single domain by a minimal conflict, or else by the count
-    /// that refuses it, without causes: a further host helps in the right domain only.
-    fn explained_or(
-        &mut self,
-        cluster: &[usize],
-        mut by_count: Vec<ShortDemand>,
-    ) -> Vec<ShortDemand> {
+    /// Explains a cluster with a demand for a single domain by a minimal conflict; `None` if the number
+    /// of hosts refuses it.
+    fn explained(&mut self, cluster: &[usize]) -> Option<Vec<ShortDemand>> {
         let budget = std::mem::replace(&mut self.budget, STEPS_OF_EXPLANATION);
         let core = self.core(cluster, Relaxed::Nothing);
         let is_by_hosts =
             core.limits.is_empty() && core.quotas.is_empty() && core.constrained.is_empty();
-        let explained = match core.is_minimal && !is_by_hosts {
-            true => self.refusal_by(core, cluster),
-            false => Vec::new(),
-        };
+        let is_explained = core.is_minimal && !is_by_hosts;
+        let explained = if is_explained { self.refusal_by(core, cluster) } else { Vec::new() };
         self.budget = budget;
-        let is_decided = |short: &ShortDemand| matches!(short.why, ShortageProof::Crossing(_));
-        if !explained.is_empty() && explained.iter().all(is_decided) {
-            return explained;
-        }
-        for short in &mut by_count {
-            if let ShortageProof::Counted(count) = &mut short.why {
-                count.is_limited = false;
-            }
-        }
-        by_count
+        let mut proofs = explained.iter().map(|short| &short.why);
+        let is_decided = proofs.all(|why| matches!(why, ShortageProof::Crossing(_)));
+        (is_decided && !explained.is_empty()).then_some(explained)
     }
 
     fn refusal_by(&mut self, core: ConflictCore, cluster: &[usize]) -> Vec<ShortDemand> {
@@ -311,11 +303,8 @@ impl CrossingSearch<'_, '_> {
     fn undecided(&self, cluster: &[usize]) -> Vec<ShortDemand> {
         let open =
             cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
-        let unserved = |index: &usize| {
-            let found = HostBounds::at_most(0);
-            ShortDemand { index: *index, found, why: ShortageProof::Undecided }
-        };
-        open.map(unserved).collect()
+        let (found, why) = (HostBounds::at_most(0), ShortageProof::Undecided);
+        open.map(|index| ShortDemand { index: *index, found, why: why.clone() }).collect()
     }
 
     /// Satisfies a cluster by one key at a time.
