@@ -20,59 +20,34 @@ pub(super) struct VariableExpression {
     pub(super) source: Range<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ScanToken {
-    End,
-    /// `${`
-    Open,
-    /// `}`
-    Close,
-    Text,
-    Other,
-}
-
-/// The tokens that a scan recognizes.
-#[derive(Clone, Copy, Default)]
-struct ScanMode {
-    open: bool,
-    close: bool,
-    /// Set if `$$` is an escape; with `has_backslash`, so are `\/` and `\\`.
-    escapes: bool,
-    has_backslash: bool,
-}
-
-const TEXT: ScanMode = ScanMode { open: false, close: false, escapes: false, has_backslash: false };
-
-/// Returns whether a token of text has a character that ends at this offset within the token.
+/// Returns whether a text has a character that ends at this offset within it.
 type Accepts = fn(char, usize) -> bool;
 
 const END: char = '\0';
+const OPEN: &[u8] = b"${";
+/// The characters that escape others in a replacement.
+const ESCAPES: &str = "$\\";
 
 pub(super) struct EnvsubstParser<'t> {
     text: &'t [u8],
     at: usize,
-    start: usize,
     /// Width of the last character that was read. envsubst goes back by it, even after it looked at
     /// another one.
     width: usize,
-    token: Vec<u8>,
     depth: usize,
 }
 
 impl<'t> EnvsubstParser<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        EnvsubstParser {
-            text: text.as_bytes(),
-            at: 0,
-            start: 0,
-            width: 0,
-            token: Vec::new(),
-            depth: 0,
-        }
+        EnvsubstParser { text: text.as_bytes(), at: 0, width: 0, depth: 0 }
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        &self.text[self.at.min(self.text.len())..]
     }
 
     fn read(&mut self) -> char {
-        let rest = &self.text[self.at.min(self.text.len())..];
+        let rest = self.rest();
         let first = &rest[..rest.len().min(4)];
         let valid = first.utf8_chunks().next().map(|chunk| chunk.valid());
         let char = match valid.map(|valid| valid.chars().next()) {
@@ -98,83 +73,49 @@ impl<'t> EnvsubstParser<'t> {
         char
     }
 
-    fn scan(&mut self, mode: ScanMode, accepts: Accepts) -> ScanToken {
-        self.start = self.at;
-        self.token.clear();
-        match self.read() {
-            END => ScanToken::End,
-            char if mode.open && self.opens(char) => ScanToken::Open,
-            '}' if mode.close => ScanToken::Close,
-            char if self.take_text(char, mode, accepts) => ScanToken::Text,
-            _ => ScanToken::Other,
-        }
-    }
-
-    fn opens(&mut self, char: char) -> bool {
-        if char != '$' {
-            return false;
-        }
-        let opens = self.read() == '{';
-        if !opens {
-            self.unread();
-        }
-        opens
-    }
-
-    fn take_text(&mut self, first: char, mode: ScanMode, accepts: Accepts) -> bool {
-        let (mut char, mut from) = (first, self.start);
+    /// Parses text up to an expression, or to what it does not accept. Before another `$`, `$` has no
+    /// meaning if it is among `escapes`; so has `\` before `/` and `\`.
+    fn text(&mut self, escapes: &str, accepts: Accepts) -> StepResult<Vec<u8>> {
+        let start = self.at;
+        let mut text = Vec::new();
         loop {
-            if self.is_escape(char, mode) {
+            let from = self.at;
+            if from > start && self.rest().starts_with(OPEN) {
+                return Ok(text);
+            }
+            let char = self.read();
+            let is_escape = char != END
+                && escapes.contains(char)
+                && match self.peek() {
+                    '$' => char == '$',
+                    '/' | '\\' => char == '\\',
+                    _ => false,
+                };
+            if is_escape {
                 // The escaping character is dropped, and the next one has no meaning.
-                self.token.push(self.text[self.at]);
+                text.push(self.text[self.at]);
                 self.at += 1;
-            } else if accepts(char, self.at - self.start) {
-                self.token.extend_from_slice(&self.text[from..self.at]);
-            } else if from == self.start {
-                return false;
+            } else if char != END && accepts(char, self.at - start) {
+                text.extend_from_slice(&self.text[from..self.at]);
+            } else if from == start {
+                return Err(refused());
             } else {
                 self.unread();
-                return true;
-            }
-            from = self.at;
-            char = self.read();
-            if char == END {
-                self.unread();
-                return true;
-            }
-            if mode.open && self.opens(char) {
-                self.at = from;
-                return true;
+                return Ok(text);
             }
         }
-    }
-
-    fn is_escape(&mut self, char: char, mode: ScanMode) -> bool {
-        mode.escapes
-            && match char {
-                '$' => self.peek() == '$',
-                '\\' => mode.has_backslash && matches!(self.peek(), '/' | '\\'),
-                _ => false,
-            }
     }
 
     pub(super) fn parts(&mut self) -> StepResult<Vec<TemplatePart>> {
-        let mode = ScanMode { open: true, escapes: true, ..TEXT };
         let mut parts = Vec::new();
-        loop {
-            match self.scan(mode, |_, _| true) {
-                ScanToken::End => return Ok(parts),
-                ScanToken::Open => parts.push(TemplatePart::Expression(self.expression()?)),
-                _ => parts.push(TemplatePart::Text(std::mem::take(&mut self.token))),
-            }
+        while self.peek() != END {
+            parts.push(self.argument("$", |_, _| true)?);
         }
+        Ok(parts)
     }
 
-    fn expect(&mut self, mode: ScanMode, accepts: Accepts) -> StepResult<String> {
-        match self.scan(mode, accepts) {
-            ScanToken::Text => Ok(String::from_utf8_lossy(&self.token).into_owned()),
-            _ => Err(refused()),
-        }
+    fn word(&mut self, accepts: Accepts) -> StepResult<String> {
+        Ok(String::from_utf8_lossy(&self.text("", accepts)?).into_owned())
     }
 
     fn close(&mut self) -> StepResult {
@@ -183,7 +124,7 @@ impl<'t> EnvsubstParser<'t> {
 
     /// Parses the rest of an expression, after its `${`.
     fn expression(&mut self) -> StepResult<VariableExpression> {
-        let start = self.at - "${".len();
+        let start = self.at - OPEN.len();
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(too_large());
@@ -192,17 +133,16 @@ impl<'t> EnvsubstParser<'t> {
         let mut arguments = Vec::new();
         let (variable, operator);
         if self.peek() == '#' {
-            operator = self.expect(TEXT, |char, at| char == '#' && at == 1)?;
-            variable = self.expect(TEXT, is_of_name)?;
+            operator = self.word(|char, at| char == '#' && at == 1)?;
+            variable = self.word(is_of_name)?;
             self.close()?;
         } else {
-            variable = self.expect(TEXT, is_of_name)?;
+            variable = self.word(is_of_name)?;
             operator = match self.peek() {
                 ':' => self.default_or_substring(&mut arguments)?,
                 '=' => self.default(|char, at| char == '=' && at == 1, &mut arguments)?,
                 ',' | '^' => {
-                    let operator =
-                        self.expect(TEXT, |char, at| matches!(char, ',' | '^') && at < 3)?;
+                    let operator = self.word(|char, at| matches!(char, ',' | '^') && at < 3)?;
                     self.close()?;
                     operator
                 }
@@ -219,13 +159,13 @@ impl<'t> EnvsubstParser<'t> {
         Ok(VariableExpression { variable, operator, arguments, source: start..self.at })
     }
 
-    /// Parses an argument, up to what a token of text does not accept.
-    fn argument(&mut self, mode: ScanMode, accepts: Accepts) -> StepResult<TemplatePart> {
-        match self.scan(ScanMode { open: true, ..mode }, accepts) {
-            ScanToken::Open => Ok(TemplatePart::Expression(self.expression()?)),
-            ScanToken::Text => Ok(TemplatePart::Text(std::mem::take(&mut self.token))),
-            _ => Err(refused()),
+    /// Parses an expression, or text as [`Self::text`] does.
+    fn argument(&mut self, escapes: &str, accepts: Accepts) -> StepResult<TemplatePart> {
+        if self.rest().starts_with(OPEN) {
+            self.at += OPEN.len();
+            return self.expression().map(TemplatePart::Expression);
         }
+        self.text(escapes, accepts).map(TemplatePart::Text)
     }
 
     fn default_or_substring(&mut self, arguments: &mut Vec<TemplatePart>) -> StepResult<String> {
@@ -241,15 +181,13 @@ impl<'t> EnvsubstParser<'t> {
             };
             return self.default(accepts, arguments);
         }
-        let operator = self.expect(TEXT, |char, at| char == ':' && at == 1)?;
-        arguments.push(self.argument(TEXT, |char, _| char != ':' && char != '}')?);
-        let mode = ScanMode { close: true, ..TEXT };
-        match self.scan(mode, |char, _| char == ':') {
-            ScanToken::Close => return Ok(operator),
-            ScanToken::Text => {}
-            _ => return Err(refused()),
+        let operator = self.word(|char, at| char == ':' && at == 1)?;
+        arguments.push(self.argument("", |char, _| char != ':' && char != '}')?);
+        if self.peek() == '}' {
+            return self.close().map(|()| operator);
         }
-        arguments.push(self.argument(TEXT, |char, _| char != '}')?);
+        self.word(|char, _| char == ':')?;
+        arguments.push(self.argument("", |char, _| char != '}')?);
         self.close()?;
         Ok(operator)
     }
@@ -259,9 +197,9 @@ impl<'t> EnvsubstParser<'t> {
         accepts: Accepts,
         arguments: &mut Vec<TemplatePart>,
     ) -> StepResult<String> {
-        let operator = self.expect(TEXT, accepts)?;
+        let operator = self.word(accepts)?;
         while self.peek() != '}' {
-            arguments.push(self.argument(TEXT, |char, _| char != '}')?);
+            arguments.push(self.argument("", |char, _| char != '}')?);
         }
         self.close()?;
         Ok(operator)
@@ -272,24 +210,23 @@ impl<'t> EnvsubstParser<'t> {
         accepts: Accepts,
         arguments: &mut Vec<TemplatePart>,
     ) -> StepResult<String> {
-        let operator = self.expect(TEXT, accepts)?;
-        arguments.push(self.argument(TEXT, |char, _| char != '}')?);
+        let operator = self.word(accepts)?;
+        arguments.push(self.argument("", |char, _| char != '}')?);
         self.close()?;
         Ok(operator)
     }
 
     fn replacement(&mut self, arguments: &mut Vec<TemplatePart>) -> StepResult<String> {
-        let mode = ScanMode { escapes: true, has_backslash: true, ..TEXT };
-        let operator = self.expect(TEXT, |char, at| match at {
+        let operator = self.word(|char, at| match at {
             1 => char == '/',
             2 => matches!(char, '/' | '#' | '%'),
             _ => false,
         })?;
         // The pattern may even have a `}`.
-        arguments.push(self.argument(mode, |char, _| char != '/')?);
-        self.expect(TEXT, |char, _| char == '/')?;
+        arguments.push(self.argument(ESCAPES, |char, _| char != '/')?);
+        self.word(|char, _| char == '/')?;
         if self.peek() != '}' {
-            arguments.push(self.argument(mode, |char, _| char != '}')?);
+            arguments.push(self.argument(ESCAPES, |char, _| char != '}')?);
         }
         self.close()?;
         Ok(operator)
