@@ -8,7 +8,7 @@ use yaml_serde::Value;
 
 use crate::base::api::kustomization::Kustomization;
 use crate::base::api::kustomization_fields::{KUSTOMIZATION, Type};
-use crate::base::finding::{Place, RouteStep, shown_route};
+use crate::base::finding::{Origin, Place, RouteStep, shown_route};
 use crate::input::decode::unknown_fields::{FLAG, LIST, MAPPING, NOTHING, TEXT, ValueType};
 use crate::input::load::kustomize::{file_entries, resource_entries, schema_path};
 use crate::input::load::{Document, OtherReading, PlainScalars, read_by_others};
@@ -45,31 +45,20 @@ pub(crate) fn refusal(
     written: &Value,
     own: Option<&Kustomization>,
 ) -> Option<KustomizationRefusal> {
-    let scalars = PlainScalars::new(document);
-    let mut reader = KustomizationReader { scalars, route: Vec::new() };
-    let is_decoded = !document.text().contains(char::REPLACEMENT_CHARACTER);
-    let refused = (!is_decoded)
-        .then(|| ("it is not UTF-8".to_owned(), Vec::new(), false))
-        .or_else(|| reader.check(written, KUSTOMIZATION))
-        .or_else(|| enforced(written))
-        .or_else(|| own.and_then(absolute_path));
-    refused.map(|(why, route, is_key)| {
-        let origin = &document.origin;
-        let place = if route.is_empty() {
-            origin.start()
-        } else if is_key {
-            origin.key(route)
-        } else {
-            origin.at(route)
-        };
-        KustomizationRefusal { why, place }
-    })
+    let (origin, scalars) = (&document.origin, PlainScalars::new(document));
+    if document.text().contains(char::REPLACEMENT_CHARACTER) {
+        let why = "it is not UTF-8".to_owned();
+        return Some(KustomizationRefusal { why, place: origin.start() });
+    }
+    let mut reader = KustomizationReader { origin, scalars, route: Vec::new() };
+    reader
+        .check(written, KUSTOMIZATION)
+        .or_else(|| enforced(written, origin))
+        .or_else(|| absolute_path(own?, origin))
 }
 
-/// A reason, the route to it, and whether the key (not the value) is wrong.
-type RefusedValue = (String, Vec<RouteStep>, bool);
-
 struct KustomizationReader<'d> {
+    origin: &'d Origin,
     scalars: PlainScalars<'d>,
     /// Route to the current value.
     route: Vec<RouteStep>,
@@ -77,14 +66,14 @@ struct KustomizationReader<'d> {
 
 impl KustomizationReader<'_> {
     /// Returns the first value or key that has the wrong type or is unknown.
-    fn check(&mut self, value: &Value, wanted: Type) -> Option<RefusedValue> {
+    fn check(&mut self, value: &Value, wanted: Type) -> Option<KustomizationRefusal> {
         let found = self.found(value);
         let expected = accepted(wanted);
         // `encoding/json` accepts null for every type.
         if ![expected, NOTHING].contains(&found) {
             let (expected, found) = (expected.words, found.words);
             let why = format!("`{}` must be {expected}, found {found}", shown(&self.route));
-            return Some((why, self.route.clone(), false));
+            return Some(KustomizationRefusal { why, place: self.origin.at(self.route.clone()) });
         }
         match (value, wanted) {
             (Value::Sequence(items), Type::List(wanted)) => {
@@ -95,11 +84,9 @@ impl KustomizationReader<'_> {
             (Value::Mapping(fields), Type::Object(_) | Type::Texts | Type::Labels) => {
                 fields.iter().find_map(|(key, value)| {
                     let Some(key) = key.as_str() else {
-                        return Some((
-                            format!("`{}` has a key that is not a string", shown(&self.route)),
-                            self.route.clone(),
-                            true,
-                        ));
+                        let shown = shown(&self.route);
+                        return self
+                            .refused_key(format!("`{shown}` has a key that is not a string"));
                     };
                     self.within(RouteStep::from(key), |reader| {
                         reader.check_field(key, value, wanted)
@@ -110,12 +97,24 @@ impl KustomizationReader<'_> {
         }
     }
 
-    fn check_field(&mut self, key: &str, value: &Value, wanted: Type) -> Option<RefusedValue> {
+    /// Refuses the key of the current value.
+    fn refused_key(&self, why: String) -> Option<KustomizationRefusal> {
+        let (origin, route) = (self.origin, self.route.clone());
+        let place = if route.is_empty() { origin.start() } else { origin.key(route) };
+        Some(KustomizationRefusal { why, place })
+    }
+
+    fn check_field(
+        &mut self,
+        key: &str,
+        value: &Value,
+        wanted: Type,
+    ) -> Option<KustomizationRefusal> {
         let route = &self.route;
         match wanted {
             Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key)) {
                 Some((_, field_type)) => self.check(value, field_type),
-                None => Some((format!("unknown field `{}`", shown(route)), route.clone(), true)),
+                None => self.refused_key(format!("unknown field `{}`", shown(route))),
             },
             // kustomize writes such a key without quotes and cannot read it back.
             Type::Labels
@@ -128,7 +127,7 @@ impl KustomizationReader<'_> {
                     "`{key}` in `{}` must be quoted, because kustomize does not read the key as a string",
                     shown(&route[..route.len() - 1])
                 );
-                Some((why, route.clone(), true))
+                self.refused_key(why)
             }
             _ => self.check(value, Type::Text),
         }
@@ -169,10 +168,10 @@ impl KustomizationReader<'_> {
 }
 
 /// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.
-fn enforced(written: &Value) -> Option<RefusedValue> {
+fn enforced(written: &Value, origin: &Origin) -> Option<KustomizationRefusal> {
     let is_empty = || {
-        let why = || ("the kustomization is empty".to_owned(), Vec::new(), false);
-        is_empty_kustomization(written).then(why)
+        let why = "the kustomization is empty".to_owned();
+        is_empty_kustomization(written).then(|| KustomizationRefusal { why, place: origin.start() })
     };
     let Some(fields) = written.as_mapping() else {
         return is_empty();
@@ -188,13 +187,13 @@ fn enforced(written: &Value) -> Option<RefusedValue> {
     let (kind_key, kind) = text("kind");
     if !["", KIND, COMPONENT].contains(&kind) {
         let why = format!("`kind` must be `{KIND}` or `{COMPONENT}`, found `{kind}`");
-        return Some((why, vec![RouteStep::from(kind_key)], false));
+        return Some(KustomizationRefusal { why, place: origin.at([kind_key]) });
     }
     let (version_key, version) = text("apiVersion");
     let wanted = if kind == COMPONENT { COMPONENT_API_VERSION } else { API_VERSION };
     if !["", wanted].contains(&version) {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
-        return Some((why, vec![RouteStep::from(version_key)], false));
+        return Some(KustomizationRefusal { why, place: origin.at([version_key]) });
     }
     is_empty()
 }
@@ -211,13 +210,13 @@ pub(crate) fn is_empty_kustomization(written: &Value) -> bool {
 }
 
 /// Returns the first entry that is an absolute path, which leads out of the build.
-fn absolute_path(own: &Kustomization) -> Option<RefusedValue> {
+fn absolute_path(own: &Kustomization, origin: &Origin) -> Option<KustomizationRefusal> {
     let entries = resource_entries(own).chain(file_entries(own));
-    let entries = entries.map(|entry| (vec![entry.list.into(), entry.index.into()], entry.text));
-    let schema = schema_path(own).map(|path| (vec!["openapi".into(), "path".into()], path));
+    let entries = entries.map(|entry| ([entry.list.into(), entry.index.into()], entry.text));
+    let schema = schema_path(own).map(|path| (["openapi", "path"].map(RouteStep::from), path));
     let (route, path) = entries.chain(schema).find(|(_, path)| path.starts_with('/'))?;
     let why = format!("`{path}` is an absolute path, which leads out of the build");
-    Some((why, route, false))
+    Some(KustomizationRefusal { why, place: origin.at(route) })
 }
 
 fn shown(route: &[RouteStep]) -> String {
