@@ -33,14 +33,6 @@ pub enum ListField {
     ComponentsOfComponent,
 }
 
-/// A kustomization that may rename hosts.
-pub struct RenamingKustomization {
-    /// The renaming field.
-    pub field: &'static str,
-    /// Place of the field.
-    pub place: Place,
-}
-
 impl Builds {
     pub(crate) fn roots(&self) -> impl Iterator<Item = &BuildRoot> {
         self.roots.iter()
@@ -124,8 +116,8 @@ impl Builds {
         false
     }
 
-    /// Returns the first kustomization that may rename hosts or move them to another namespace, and
-    /// the field that does.
+    /// Returns the field and place in the first kustomization that may rename hosts or move them to
+    /// another namespace.
     ///
     /// It counts if it reaches one of the `hosts`' files or belongs to the build of a directory in
     /// `built`.
@@ -134,7 +126,7 @@ impl Builds {
         repo: &Files,
         hosts: &HashSet<&Utf8Path>,
         built: impl Iterator<Item = &'a Utf8Path>,
-    ) -> Option<RenamingKustomization> {
+    ) -> Option<(&'static str, Place)> {
         let built: BTreeSet<&Utf8Path> =
             built.flat_map(|directory| self.made_of(directory)).collect();
         let reaches_hosts = |directory: &Utf8Path| {
@@ -151,7 +143,7 @@ impl Builds {
                         .roots_of(directory)
                         .into_iter()
                         .any(|root| reaches_hosts(&self.root(root).directory));
-            concerns_hosts.then(|| RenamingKustomization { field, place: node.origin.at([field]) })
+            concerns_hosts.then(|| (field, node.origin.at([field])))
         })
     }
 

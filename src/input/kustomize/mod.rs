@@ -35,7 +35,7 @@ pub(crate) use evaluate::{
     SubstitutionVariables, is_remote, patched,
 };
 pub use generators::ReachedGenerator;
-pub use levels::{ListField, Listing, RenamingKustomization};
+pub use levels::{ListField, Listing};
 pub(crate) use strict::{KustomizationRefusal, is_empty_kustomization, refusal};
 pub(crate) use unread::BuildEntry;
 

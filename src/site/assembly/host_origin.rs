@@ -15,7 +15,6 @@ use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::grouping::grouped;
 use crate::base::text::subject_with_first;
-use crate::input::kustomize::RenamingKustomization;
 use crate::input::settings::{InventoryMode, Settings};
 use crate::site::inventory::host_document::HostDocument;
 
@@ -34,7 +33,7 @@ pub(super) fn complete(
     hosts: &mut HostDocuments,
     inputs: &InputSelection<'_>,
     settings: &Settings,
-    renamed: impl FnOnce(&[(HostKey, Origin)]) -> Option<RenamingKustomization>,
+    renamed: impl FnOnce(&[(HostKey, Origin)]) -> Option<(&'static str, Place)>,
 ) -> Vec<Finding> {
     // All manifests are inputs, so the inputs are complete.
     let others = mem::take(&mut hosts.others);
@@ -88,7 +87,7 @@ pub(super) fn complete(
     let renamed = if live.is_empty() { None } else { renamed(&hosts.in_files) };
     let why = "but no kustomization of the repo renders such a manifest, and it is no live object: it is not known whether \
                an agent applies it in full, and";
-    let renamed = renamed.and_then(|RenamingKustomization { field, place }| {
+    let renamed = renamed.and_then(|(field, place)| {
         let why = format!("as a live object, but {} may rename a manifest to it:", place.file());
         let others = "keep the live objects in a file of the repo, which `sources` list beside the kustomization";
         Some(unknown_standing(live, &why, others)?.see(place, format!("the `{field}`")))

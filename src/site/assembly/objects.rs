@@ -32,7 +32,7 @@ use crate::base::api::provisioning;
 use crate::base::finding::{Code, DocumentField, Finding, Origin, Place};
 use crate::input::decode::suspected_templates::SuspectedTemplate;
 use crate::input::decode::yaml_ambiguity;
-use crate::input::kustomize::{Builds, OverlayBases, RenamingKustomization};
+use crate::input::kustomize::{Builds, OverlayBases};
 use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::site::delivery::{Agents, RepoListing};
@@ -406,11 +406,11 @@ fn located_network_data(
     })
 }
 
-/// Returns a kustomization that may rename hosts.
+/// Returns the field and place in a kustomization that may rename hosts.
 fn renaming_kustomization(
     naming: NamespaceInputs<'_>,
     documents: &[(HostKey, Origin)],
-) -> Option<RenamingKustomization> {
+) -> Option<(&'static str, Place)> {
     let files = documents.iter().map(|(_, origin)| &*origin.file).collect();
     let sources = naming.settings.sources.iter();
     let built = sources.filter_map(|source| source.kustomization.as_deref());
