@@ -79,6 +79,11 @@ fn by_repo_builds(
     let is_vital = |object: &ReadObject| object.is_vital(settings, has_cluster_api);
     let is_request =
         |object: &ReadObject| is_vital(object) && !matches!(object.content, ReadContent::Host(_));
+    let has_namespaces = |object: &ReadObject| {
+        let reaches = builds.reach(&object.origin.file).iter();
+        let namespaces = reaches.map(|reach| reach.namespace.as_ref().map(|(given, _)| given));
+        namespaces.collect::<BTreeSet<_>>().len() > 1
+    };
     let is_unreadable = |object: &ReadObject| matches!(object.content, ReadContent::Unreadable(_));
     let is_by_flux = |object: &ReadObject| matches!(&object.content, ReadContent::Agent(agent) if agent.is_by_flux());
     // Few agents' objects set names.
@@ -93,8 +98,9 @@ fn by_repo_builds(
         vital_kinds: &VITAL_KINDS,
         unreadable: files_with(&is_unreadable),
         is_restricted: settings.gitops != Some(GitopsAgent::Flux) && !read.iter().any(is_by_flux),
-        requests: files_with(&is_request),
-        local: files_with(&ReadObject::is_local_host),
+        remade: files_with(&|object| {
+            object.is_local_host() || is_request(object) && has_namespaces(object)
+        }),
         output: Some(&settings.output),
         agents: AgentBuild::without_names(agents, has_no_hosts),
     };

@@ -59,6 +59,7 @@ use super::Builds;
 use crate::base::api::kustomization::{Kustomization, is_kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::finding::{DocumentBuilds, Finding, ForeignValue, Origin, Place, RouteStep};
+use crate::base::grouping::grouped;
 use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
@@ -148,11 +149,9 @@ pub(crate) struct EvaluatedFiles<'a> {
     /// Set if kustomize refuses files outside of the kustomization's directory, as it does by
     /// default. Flux does not.
     pub(crate) is_restricted: bool,
-    /// Files among them with requests. Builds that give them several namespaces make several
-    /// requests of each.
-    pub(crate) requests: HashSet<Arc<Utf8Path>>,
-    /// Files among them with hosts that kustomize leaves out of every build.
-    pub(crate) local: HashSet<Arc<Utf8Path>>,
+    /// Files among them with documents of which builds make no object, or several: hosts that
+    /// kustomize leaves out, and requests that get several namespaces.
+    pub(crate) remade: HashSet<Arc<Utf8Path>>,
     /// Output directory if what it will have is not part of the evaluated builds.
     pub(crate) output: Option<&'a Utf8Path>,
     /// Changes of agents' objects to builds, by the directory of the root.
@@ -230,8 +229,13 @@ impl Builds {
         if roots.is_empty() {
             return EvaluationResult::default();
         }
-        let below = self.files_by_root(&roots);
-        let files: BTreeSet<&Utf8PathBuf> = below.values().flatten().copied().collect();
+        let reached = self
+            .reached
+            .iter()
+            .flat_map(|(file, reaches)| reaches.iter().map(move |reach| (reach.root, file)));
+        let reached: BTreeSet<_> = reached.filter(|(root, _)| roots.contains(root)).collect();
+        let files: BTreeSet<&Utf8PathBuf> = reached.iter().map(|(_, file)| *file).collect();
+        let below = grouped(reached);
         let read = |file: &&Utf8PathBuf| {
             let read = ResourceFile::new(repo, file, wanted.vital_kinds, touched.contains(*file))?;
             Some(((*file).clone(), read))
@@ -457,7 +461,7 @@ struct BuildEvaluation<'a> {
 }
 
 /// The accumulated objects of a build.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct BuildObjects {
     list: Vec<BuildObject>,
     /// Set if the real build has more objects, which are unknown here.

@@ -1,6 +1,6 @@
 //! The files that builds reach and change.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use camino::Utf8PathBuf;
 use yaml_serde::Value;
@@ -34,25 +34,8 @@ impl Kustomization {
 }
 
 impl Builds {
-    /// Returns the files that the builds of roots reach, sorted.
-    pub(super) fn files_by_root(
-        &self,
-        roots: &BTreeSet<usize>,
-    ) -> BTreeMap<usize, Vec<&Utf8PathBuf>> {
-        let mut below: BTreeMap<usize, BTreeSet<&Utf8PathBuf>> = BTreeMap::new();
-        for (file, reaches) in &self.reached {
-            for root in reaches.iter().map(|reach| reach.root) {
-                if roots.contains(&root) {
-                    below.entry(root).or_default().insert(file);
-                }
-            }
-        }
-        let sorted = |(root, files): (usize, BTreeSet<_>)| (root, files.into_iter().collect());
-        below.into_iter().map(sorted).collect()
-    }
-
-    /// Returns the files that a kustomization changes by more than a namespace, those with requests
-    /// that get several namespaces, and those with hosts that builds drop.
+    /// Returns the files that a kustomization changes by more than a namespace, and those whose
+    /// documents are no single objects of builds.
     pub(super) fn touched(&self, wanted: &EvaluatedFiles<'_>) -> HashSet<&Utf8PathBuf> {
         let entries = self.nodes.iter();
         let entries =
@@ -71,19 +54,12 @@ impl Builds {
                 || node.kustomization.changes_objects()
                 || node.kustomization.components.iter().flatten().any(is_foreign)
         };
-        let several_namespaces = wanted.requests.iter().filter_map(|file| {
-            let (file, reaches) = self.reached.get_key_value(&**file)?;
-            let namespaces = reaches.iter().map(|reach| Some(&reach.namespace.as_ref()?.0));
-            let namespaces: BTreeSet<Option<&String>> = namespaces.collect();
-            (namespaces.len() > 1).then_some(file)
-        });
         let mut pending: Vec<&Utf8PathBuf> = self
             .nodes
             .iter()
             .filter(changes)
             .map(|(directory, _)| directory)
-            .chain(several_namespaces)
-            .chain(wanted.local.iter().filter_map(|file| self.reached_file(file)))
+            .chain(wanted.remade.iter().filter_map(|file| self.reached_file(file)))
             .collect();
         let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
         let mut files: HashSet<&Utf8PathBuf> = HashSet::new();

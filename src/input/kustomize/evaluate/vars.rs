@@ -10,7 +10,7 @@ use crate::base::finding::Place;
 use crate::input::kustomize::KustomizationNode;
 
 /// A variable, with the field that has its value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Var {
     name: String,
     field: String,
