@@ -11,19 +11,18 @@ use super::budget::{EvaluationBudget, size};
 use super::go_yaml;
 use super::json_patch::JsonPatchOperation;
 use super::merge::{merge, replaces_all};
-use super::object::{BuildObject, Id, scalar_text, set_text, text_at};
+use super::object::{BuildObject, Id, scalar_text, text_at};
 use super::{EvaluationError, StepResult};
 use crate::base::api::kustomization::PatchOptions;
-use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
+use crate::base::finding::{Origin, Place, RouteStep};
 use crate::base::text::yaml;
 use crate::input::load::{objects, texts_of_documents};
 
 /// A parsed patch.
 pub(super) enum ParsedPatch {
+    /// Its documents, except empty ones.
     Merge(Vec<MergePatch>),
     Json(Vec<JsonPatchOperation>, Place),
-    /// It has only empty documents.
-    Empty,
 }
 
 /// A document of a merge patch.
@@ -185,21 +184,12 @@ impl MergePatch {
                 return Err(EvaluationError::Refused(why));
             }
         }
-        for (route, replaces) in given {
-            budget.step(1 + object.changes.len() / 8)?;
-            let place = match &self.place {
-                Place::Node(origin, base) if self.is_document => {
-                    Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
-                }
-                other => other.clone(),
-            };
-            object.note(ForeignValue { route, place, goes_on: self.is_document, replaces });
-        }
+        object.note_all(given, &self.place, self.is_document, budget)?;
         // A merge patch never changes apiVersion and namespace, and kind and name only with its
         // options.
-        set_text(&mut object.value, "apiVersion", &version);
+        object.value.insert("apiVersion".into(), version.into());
         if !self.may_change_kind {
-            set_text(&mut object.value, "kind", &kind);
+            object.value.insert("kind".into(), kind.into());
         }
         if !self.may_rename {
             object.restore("name", &name);
@@ -251,6 +241,6 @@ impl ParsedPatch {
                 may_change_kind,
             });
         }
-        Ok(if patches.is_empty() { ParsedPatch::Empty } else { ParsedPatch::Merge(patches) })
+        Ok(ParsedPatch::Merge(patches))
     }
 }

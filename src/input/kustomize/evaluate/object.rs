@@ -299,16 +299,23 @@ impl BuildObject {
     }
 
     /// Records the place of a patch that sets the values at some routes, each set if it replaces
-    /// another value.
+    /// another value. `goes_on` is set if the values are at these routes below the place.
     pub(super) fn note_all(
         &mut self,
         routes: Vec<(Vec<RouteStep>, bool)>,
         place: &Place,
+        goes_on: bool,
         budget: &EvaluationBudget,
     ) -> StepResult {
         for (route, replaces) in routes {
             budget.step(1 + self.changes.len() / 8)?;
-            self.note(ForeignValue { route, place: place.clone(), goes_on: false, replaces });
+            let place = match place {
+                Place::Node(origin, base) if goes_on => {
+                    Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
+                }
+                other => other.clone(),
+            };
+            self.note(ForeignValue { route, place, goes_on, replaces });
         }
         Ok(())
     }
@@ -375,23 +382,10 @@ impl BuildObject {
     }
 }
 
-/// Sets a field to a text, unless it has it.
-pub(super) fn set_text(mapping: &mut Mapping, key: &str, text: &str) {
-    if mapping.get(key).and_then(Value::as_str) != Some(text) {
-        mapping.insert(Value::from(key), Value::from(text));
-    }
-}
-
 /// Returns the scalar at a route of keys as text.
 pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
-    let [above @ .., last] = route else {
-        return None;
-    };
-    let mut mapping = mapping;
-    for key in above {
-        mapping = mapping.get(*key)?.as_mapping()?;
-    }
-    scalar_text(mapping.get(*last)?)
+    let (first, rest) = route.split_first()?;
+    scalar_text(rest.iter().try_fold(mapping.get(*first)?, |value, key| value.get(*key))?)
 }
 
 #[cfg(test)]

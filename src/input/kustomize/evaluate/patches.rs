@@ -57,13 +57,12 @@ impl BuildEvaluation<'_> {
             let parsed = self.parsed_patch(node, entry, is_inline, &place, &options);
             match parsed.at(&place)? {
                 Some(ParsedPatch::Merge(patches)) => {
-                    has_patch = true;
+                    has_patch |= !patches.is_empty();
                     for patch in patches {
                         patched.merge_by_id(&patch.copied()).at(&place)?;
                     }
                 }
                 Some(ParsedPatch::Json(..)) => return Err(no_patch()).at(&place),
-                Some(ParsedPatch::Empty) => {}
                 None => {
                     patched.leave_to_kustomize(entry).at(&place)?;
                     has_patch = true;
@@ -175,19 +174,19 @@ impl PatchedObjects<'_> {
         }
         let selector = target.map(Selector::new).transpose()?;
         match (parsed, selector) {
-            (ParsedPatch::Empty | ParsedPatch::Merge(_), _) if is_json => Err(no_patch().into()),
+            (ParsedPatch::Merge(_), _) if is_json => Err(no_patch().into()),
             (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
                 Err(no_patch().into())
             }
-            (ParsedPatch::Empty, _) => Ok(()),
             (ParsedPatch::Merge(patches), None) => {
                 patches.iter().try_for_each(|patch| self.merge_by_id(patch))
             }
-            (ParsedPatch::Merge(patches), Some(selector)) => {
-                let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
+            (ParsedPatch::Merge(mut patches), Some(selector)) => {
+                let Some(patch) = patches.pop() else { return Ok(()) };
+                if !patches.is_empty() {
                     let why = "a patch with a target has several documents";
                     return Err(EvaluationError::refused(why).into());
-                };
+                }
                 let (patch, selected) = (patch.copied(), self.selected(&selector)?);
                 self.merge(&patch, &selected).at(&patch.place)
             }
@@ -315,7 +314,45 @@ impl PatchedObjects<'_> {
         if keeps_id {
             object.keep_id();
         }
-        apply_operations(object, operations, place, self.lacks_output, self.budget)?;
+        let shown = object.id().shown();
+        object.untyped.clear();
+        let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
+        // kustomize stores former ids as annotations until the end of the build.
+        let has_annotations = object.first_id().is_some();
+        let patched = object.change(|value| {
+            if has_annotations && let Some(metadata) = metadata(value) {
+                let annotations = metadata.entry(ANNOTATIONS.into()).or_insert(Value::Null);
+                if annotations.is_null() {
+                    *annotations = Mapping::new().into();
+                }
+            }
+            for operation in operations {
+                match json_patch::apply(value, operation, self.budget) {
+                    Ok(set) => given.extend(set),
+                    Err(EvaluationError::Refused(_))
+                        if self.lacks_output && operation.needs_output() => {}
+                    Err(problem) => return Err(problem),
+                }
+            }
+            if has_annotations
+                && let Some(metadata) = metadata(value)
+                && let Some(Value::Mapping(annotations)) = metadata.get(ANNOTATIONS)
+                && annotations.is_empty()
+            {
+                metadata.shift_remove(ANNOTATIONS);
+            }
+            if !value.is_mapping() {
+                return Err(EvaluationError::refused("the patch removes the whole object"));
+            }
+            Ok(())
+        });
+        patched.map_err(|problem| match problem {
+            EvaluationError::Refused(why) => {
+                EvaluationError::Refused(format!("the patch for the {shown} does not apply: {why}"))
+            }
+            beyond => beyond,
+        })?;
+        object.note_all(given, place, false, self.budget)?;
         let after = object.ids();
         self.index.replace(at, &before, &after);
         Ok(())
@@ -326,51 +363,4 @@ const ANNOTATIONS: &str = "annotations";
 
 fn metadata(value: &mut Value) -> Option<&mut Mapping> {
     value.get_mut("metadata")?.as_mapping_mut()
-}
-
-/// Applies the operations of a JSON patch.
-fn apply_operations(
-    object: &mut BuildObject,
-    operations: &[JsonPatchOperation],
-    place: &Place,
-    lacks_output: bool,
-    budget: &EvaluationBudget,
-) -> StepResult {
-    let shown = object.id().shown();
-    object.untyped.clear();
-    let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
-    // kustomize stores former ids as annotations until the end of the build.
-    let has_annotations = object.first_id().is_some();
-    let patched = object.change(|value| {
-        if has_annotations && let Some(metadata) = metadata(value) {
-            let annotations = metadata.entry(ANNOTATIONS.into()).or_insert(Value::Null);
-            if annotations.is_null() {
-                *annotations = Mapping::new().into();
-            }
-        }
-        for operation in operations {
-            match json_patch::apply(value, operation, budget) {
-                Ok(set) => given.extend(set),
-                Err(EvaluationError::Refused(_)) if lacks_output && operation.needs_output() => {}
-                Err(problem) => return Err(problem),
-            }
-        }
-        if has_annotations
-            && let Some(metadata) = metadata(value)
-            && metadata.get(ANNOTATIONS).and_then(Value::as_mapping).is_some_and(Mapping::is_empty)
-        {
-            metadata.shift_remove(ANNOTATIONS);
-        }
-        if !value.is_mapping() {
-            return Err(EvaluationError::refused("the patch removes the whole object"));
-        }
-        Ok(())
-    });
-    patched.map_err(|problem| match problem {
-        EvaluationError::Refused(why) => {
-            EvaluationError::Refused(format!("the patch for the {shown} does not apply: {why}"))
-        }
-        beyond => beyond,
-    })?;
-    object.note_all(given, place, budget)
 }

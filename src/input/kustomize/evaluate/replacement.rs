@@ -278,7 +278,7 @@ impl ReplacementTarget {
             let new = found.iter().filter(|(_, replaces)| !replaces);
             object.untyped.extend(new.map(|(route, _)| route.clone()));
         }
-        object.note_all(found, place, budget)
+        object.note_all(found, place, false, budget)
     }
 }
 
