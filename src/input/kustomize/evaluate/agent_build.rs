@@ -199,13 +199,11 @@ impl AgentBuild {
         }
         self.is_above_root |= other.is_above_root;
         self.other = self.other.or(Some((other.by, place.clone())));
-        self.variables = match (self.variables, other.variables) {
-            (Some(one), Some(other)) => Some(one.agreed(other)),
-            (Some(one), None) | (None, Some(one)) => {
-                Some(one.agreed(SubstitutionVariables::default()))
-            }
-            (None, None) => None,
-        };
+        if self.variables.is_none() {
+            mem::swap(&mut self.variables, &mut other.variables);
+        }
+        let others = other.variables.unwrap_or_default();
+        self.variables = self.variables.map(|own| own.agreed(others));
         self
     }
 }

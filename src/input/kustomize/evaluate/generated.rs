@@ -14,28 +14,28 @@ use super::{EvaluationError, StepResult};
 use crate::base::api::kustomization::{GeneratorOptions, KustomizeGenerator, unquoted};
 use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
 use crate::base::text::credentials::masked_value;
+use crate::base::text::non_empty;
 
 /// Line length of base64 in kustomize's output.
 const LINE: usize = 70;
 
 /// Builds the object of a generator in a list. `read` reads a file by its path from the
 /// kustomization.
-pub(super) fn object<'a>(
+pub(super) fn object(
     origin: &Origin,
     list: &str,
-    generator: &'a KustomizeGenerator,
+    generator: &KustomizeGenerator,
     global: Option<&GeneratorOptions>,
     read: impl Fn(&str) -> StepResult<Option<Vec<u8>>>,
 ) -> StepResult<BuildObject> {
     let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
-    let given = |text: &'a Option<String>| text.as_deref().filter(|text| !text.is_empty());
-    let name = given(&generator.name).ok_or_else(|| refused("has no name"))?;
+    let name = non_empty(&generator.name).ok_or_else(|| refused("has no name"))?;
     let is_secret = list == "secretGenerator";
     let kind = if is_secret { "Secret" } else { "ConfigMap" };
     let options = || [global, generator.options.as_ref()].into_iter().flatten();
     let text = |text: &str| Value::from(text);
     let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
-    metadata.extend(given(&generator.namespace).map(|it| (text("namespace"), text(it))));
+    metadata.extend(non_empty(&generator.namespace).map(|it| (text("namespace"), text(it))));
     for field in ["labels", "annotations"] {
         let pairs =
             options().map(|it| if field == "labels" { &it.labels } else { &it.annotations });
@@ -52,7 +52,7 @@ pub(super) fn object<'a>(
         (text("metadata"), Value::Mapping(metadata)),
     ]);
     if is_secret {
-        object.insert(text("type"), text(given(&generator.secret_type).unwrap_or("Opaque")));
+        object.insert(text("type"), text(non_empty(&generator.secret_type).unwrap_or("Opaque")));
         object.insert(text("data"), Value::Mapping(Mapping::new()));
     }
     for (key, value) in pairs(generator, read)? {

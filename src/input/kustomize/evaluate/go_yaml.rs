@@ -101,19 +101,16 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
 /// Returns an object as Go writes it: like YAML 1.2, but texts that YAML 1.1 reads as other types have
 /// quotes.
 pub(super) fn to_text(object: &Mapping) -> Result<String, Error> {
-    let write = |object: &Mapping| yaml_serde::to_string(object).map_err(|_| Error::Unwritable);
-    let text = write(object)?;
+    let mut object = Value::Mapping(object.clone());
+    let write = |object: &Value| yaml_serde::to_string(object).map_err(|_| Error::Unwritable);
+    let text = write(&object)?;
     let used: HashSet<char> = text.chars().filter(|char| PRIVATE_USE.contains(char)).collect();
     let mut quote = PRIVATE_USE.filter(|char| !used.contains(char));
     let quote = quote.next().ok_or(Error::Unwritable)?;
-    let mut object = Value::Mapping(object.clone());
     if !mark_other_types(&mut object, quote) {
         return Ok(text);
     }
-    let Value::Mapping(object) = &object else {
-        return Err(Error::Unwritable);
-    };
-    Ok(write(object)?.replace(quote, "\""))
+    Ok(write(&object)?.replace(quote, "\""))
 }
 
 const PRIVATE_USE: RangeInclusive<char> = '\u{e000}'..='\u{f8ff}';

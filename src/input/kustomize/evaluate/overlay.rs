@@ -68,7 +68,8 @@ impl OverlayBase {
         let mut kinds = objects.list.iter().map(BuildObject::kind);
         kinds.any(|kind| kind == host::KIND).then(|| {
             let list = objects.list.iter().map(BuildObject::unchanged).collect();
-            OverlayBase(BuildObjects { list, are_partial: objects.are_partial, vars: Vec::new() })
+            let are_partial = objects.are_partial;
+            OverlayBase(BuildObjects { list, are_partial, ..BuildObjects::default() })
         })
     }
 
@@ -83,12 +84,8 @@ impl OverlayBase {
     /// Starts a build with an overlay.
     pub(crate) fn build(&self) -> OverlayBuild<'_> {
         let OverlayBase(before) = self;
-        let list = before.list.clone();
-        OverlayBuild {
-            before: &before.list,
-            after: BuildObjects { list, are_partial: before.are_partial, vars: Vec::new() },
-            index: ObjectIndex::new(&before.list),
-        }
+        let index = ObjectIndex::new(&before.list);
+        OverlayBuild { before: &before.list, after: before.clone(), index }
     }
 }
 
@@ -111,18 +108,13 @@ impl OverlayBuild<'_> {
         position: usize,
         keys: impl Iterator<Item = &'k str>,
     ) {
-        let Some(object) = self.after.list.get_mut(position) else {
-            return;
-        };
-        let metadata = object.value.get_mut("metadata");
-        if let Some(Value::Mapping(metadata)) = metadata {
-            for key in keys {
-                let labels = metadata
-                    .entry(Value::from("labels"))
-                    .or_insert_with(|| Value::Mapping(Mapping::new()));
-                if let Value::Mapping(labels) = labels {
-                    labels.entry(Value::from(key)).or_insert(Value::from(""));
-                }
+        let object = self.after.list.get_mut(position);
+        let metadata = object.and_then(|object| object.value.get_mut("metadata"));
+        let Some(Value::Mapping(metadata)) = metadata else { return };
+        for key in keys {
+            let labels = metadata.entry("labels".into()).or_insert_with(|| Mapping::new().into());
+            if let Value::Mapping(labels) = labels {
+                labels.entry(key.into()).or_insert("".into());
             }
         }
     }

@@ -52,13 +52,12 @@ impl ResourceFile {
             is_partial: false,
         };
         if is_binary {
-            read.refuse("it is not UTF-8".to_owned(), || Place::File(file.clone()));
+            read.refuse("it is not UTF-8".to_owned(), Place::File(file.clone()));
         }
         for document in objects(&file, &text) {
             match document.parse::<Value>() {
                 Ok(Value::Mapping(object)) if object.is_empty() => {}
                 Ok(Value::Mapping(mut object)) => {
-                    let place = || document.origin.start();
                     let incomplete = no_resource(&object);
                     let is_complete = incomplete.is_none();
                     if let Some(why) = incomplete.or_else(|| not_json(&object)) {
@@ -69,7 +68,7 @@ impl ResourceFile {
                             && document.kind() == Some(host::KIND)
                             && document.parse::<BareMetalHost>().is_ok();
                         read.is_reported |= is_vital && !is_unread && read.refused.is_none();
-                        read.refuse(why, place);
+                        read.refuse(why, document.origin.start());
                     }
                     if !is_changed {
                         object = id_fields(&object);
@@ -83,7 +82,7 @@ impl ResourceFile {
                 // kustomize skips an empty document, and an empty list.
                 Ok(Value::Null) => {}
                 Ok(Value::Sequence(items)) if items.is_empty() => {}
-                Ok(_) => read.refuse(NO_KIND.to_owned(), || document.origin.start()),
+                Ok(_) => read.refuse(NO_KIND.to_owned(), document.origin.start()),
                 Err(error) => {
                     read.is_partial = true;
                     // Errors about limits have no line. Go reads integers of more than 64 bits.
@@ -92,9 +91,7 @@ impl ResourceFile {
                         let is_duplicate = error.message.contains("duplicate");
                         let why = if is_duplicate { "a key is duplicated" } else { "invalid YAML" };
                         let line = error.line.unwrap_or(1);
-                        read.refuse(why.to_owned(), || {
-                            Place::Spot(file.clone(), line, error.column)
-                        });
+                        read.refuse(why.to_owned(), Place::Spot(file.clone(), line, error.column));
                     }
                 }
             }
@@ -107,10 +104,8 @@ impl ResourceFile {
         Some(read)
     }
 
-    fn refuse(&mut self, why: String, place: impl FnOnce() -> Place) {
-        if self.refused.is_none() {
-            self.refused = Some((why, place()));
-        }
+    fn refuse(&mut self, why: String, place: Place) {
+        self.refused.get_or_insert((why, place));
     }
 }
 
