@@ -11,7 +11,6 @@ use super::budget::EvaluationBudget;
 use super::index::ObjectIndex;
 use super::json_patch::{self, JsonPatchOperation};
 use super::merge_patch::{MergePatch, ParsedPatch, no_patch};
-use super::object::BuildObject;
 use super::selector::{Selector, text};
 use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult};
 use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget, has};
@@ -64,7 +63,7 @@ impl BuildEvaluation<'_> {
                 }
                 Some(ParsedPatch::Json(..)) => return Err(no_patch()).at(&place),
                 None => {
-                    patched.leave_to_kustomize(entry).at(&place)?;
+                    self.leave_patch(patched.objects, entry).at(&place)?;
                     has_patch = true;
                 }
             }
@@ -112,10 +111,18 @@ impl BuildEvaluation<'_> {
             let options = options.clone().unwrap_or_default();
             match self.parsed_patch(node, text, is_inline, &place, &options).at(&place)? {
                 Some(parsed) => patched.apply(parsed, target.as_ref(), is_json).at(&place)?,
-                None => patched.leave_to_kustomize(text).at(&place)?,
+                None => self.leave_patch(patched.objects, text).at(&place)?,
             }
         }
         patched.finish();
+        Ok(())
+    }
+
+    /// Leaves a patch of unknown content to kustomize.
+    fn leave_patch(&self, objects: &mut BuildObjects, path: &str) -> StepResult {
+        let why = format!("the patch `{}` is not in the repo", masked_value(path));
+        self.leave_to_kustomize(objects, why)?;
+        objects.are_partial = true;
         Ok(())
     }
 
@@ -202,22 +209,6 @@ impl PatchedObjects<'_> {
                 Err(EvaluationError::refused("a JSON patch has no target").into())
             }
         }
-    }
-
-    /// Leaves a patch of unknown content to kustomize.
-    fn leave_to_kustomize(&mut self, path: &str) -> StepResult {
-        let list = &self.objects.list;
-        if list.iter().any(|object| self.is_vital(object)) {
-            let why = format!("the patch `{}` is not in the repo", masked_value(path));
-            return Err(EvaluationError::Beyond(why));
-        }
-        self.objects.are_partial = true;
-        Ok(())
-    }
-
-    fn is_vital(&self, object: &BuildObject) -> bool {
-        let vital = self.vital;
-        vital.is_none_or(|vital| vital.contains(&object.origin.file))
     }
 
     /// Removes the objects that patches have deleted.

@@ -94,36 +94,31 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
     }
 
     fn apply(&mut self, operator: &str, value: &[u8], arguments: &[&[u8]]) -> StepResult<Vec<u8>> {
-        let first = arguments.first().copied();
+        let (first, second) = (arguments.first().copied(), arguments.get(1).copied());
         let text = || String::from_utf8_lossy(value).into_owned();
-        Ok(match (operator, first) {
-            (",", _) => with_first(&text(), lowercase),
-            ("^", _) => with_first(&text(), uppercase),
-            (",,", _) => text().chars().map(lowercase).collect::<String>().into(),
-            ("^^", _) => text().chars().map(uppercase).collect::<String>().into(),
-            ("#", None) => value.len().to_string().into(),
+        Ok(match (operator, first, second) {
+            (",", ..) => with_first(&text(), lowercase),
+            ("^", ..) => with_first(&text(), uppercase),
+            (",,", ..) => text().chars().map(lowercase).collect::<String>().into(),
+            ("^^", ..) => text().chars().map(uppercase).collect::<String>().into(),
+            ("#", None, _) => value.len().to_string().into(),
             // Only Flux removes what matches a pattern.
-            ("#" | "##" | "%" | "%%", Some(_)) => {
+            ("#" | "##" | "%" | "%%", Some(_), _) => {
                 let why = "it has an expression with a pattern of a shell".to_owned();
                 return Err(EvaluationError::Undetermined(why));
             }
-            (":", Some(offset)) => substring(value, offset, arguments.get(1).copied())?,
-            ("/" | "//" | "/#" | "/%", Some(pattern)) => {
-                let with = arguments.get(1).copied();
-                match (operator, with) {
-                    ("/", _) => self.replaced(value, pattern, with.unwrap_or_default(), 1)?,
-                    ("//", _) => {
-                        self.replaced(value, pattern, with.unwrap_or_default(), usize::MAX)?
-                    }
-                    ("/#", Some(with)) if value.starts_with(pattern) => {
-                        self.replaced(value, pattern, with, 1)?
-                    }
-                    ("/%", Some(with)) if value.ends_with(pattern) => {
-                        [&value[..value.len() - pattern.len()], with].concat()
-                    }
-                    _ => value.to_vec(),
-                }
+            (":", Some(offset), length) => substring(value, offset, length)?,
+            ("/" | "//", Some(pattern), with) => {
+                let most = if operator == "/" { 1 } else { usize::MAX };
+                self.replaced(value, pattern, with.unwrap_or_default(), most)?
             }
+            ("/#", Some(pattern), Some(with)) if value.starts_with(pattern) => {
+                self.replaced(value, pattern, with, 1)?
+            }
+            ("/%", Some(pattern), Some(with)) if value.ends_with(pattern) => {
+                [&value[..value.len() - pattern.len()], with].concat()
+            }
+            ("/#" | "/%", Some(_), _) => value.to_vec(),
             _ if value.is_empty() => arguments.concat(),
             _ => value.to_vec(),
         })
