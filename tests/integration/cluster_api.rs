@@ -1413,8 +1413,7 @@ fn the_component_patches_objects_whose_names_are_variables() {
         let repo = Repo::of_hosts(1);
         let name_of = |kind: &str, group: &str, spec: &str| {
             format!(
-                "---\napiVersion: {group}/v1beta1\nkind: {kind}\nmetadata: {{name: \"{name}\", namespace: metal, annotations: \
-                 {{sip.airshipit.org/assign-hosts: \"true\"}}}}\nspec: {spec}\n"
+                "---\napiVersion: {group}/v1beta1\nkind: {kind}\nmetadata: {{name: \"{name}\", namespace: metal}}\nspec: {spec}\n"
             )
         };
         let reference = |kind: &str, group: &str| {
@@ -1443,7 +1442,7 @@ fn the_component_patches_objects_whose_names_are_variables() {
              spec: {interval: 10m, path: ./c, prune: true, sourceRef: {kind: GitRepository, name: flux-system}, postBuild: \
              {substitute: {C: prod}}}\n",
         );
-        repo.write("sipgen.yaml", "gitops: flux\n");
+        repo.write("sipgen.yaml", "gitops: flux\nrequests: {clusterAPI: {clusters: all}}\n");
         repo.generate(&[]).expect(0);
         let component = repo
             .files("overlays/tenants/metal")

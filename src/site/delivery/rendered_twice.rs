@@ -44,13 +44,12 @@ pub(super) fn check(
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
         if applied.exclusion.as_ref().is_some_and(|it| *it != Exclusion::Suspended) {
+            // Not all roots of such hosts are known.
+            let mut files = repo.inventory.hosts.iter().filter_map(|host| host.file.as_deref());
             let reaches_any =
-                !(hosts_by_root.is_empty() && overlays.is_empty() && reached.plain.is_empty());
-            findings.extend(
-                (reaches_any || !delivered.is_empty())
-                    .then(|| exclusion::excluded(applied))
-                    .flatten(),
-            );
+                !(delivered.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty())
+                    || files.any(|file| reached.built.contains(file));
+            findings.extend(reaches_any.then(|| exclusion::excluded(applied)).flatten());
             continue;
         }
         if let Some(finding) = reached.output(repo) {
