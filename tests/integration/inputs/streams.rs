@@ -138,9 +138,9 @@ fn every_object_of_a_json_stream_counts_unless_kustomize_drops_it() {
 
     // A mistake is found in its line.
     repo.remove("snapshot/kustomization.yaml");
-    let (first, second) = (live("host-1"), live("host-2").replace("true", "[]"));
-    repo.write("snapshot/hosts.json", &(first + &second));
-    assert_says(&repo.refused(), &["hosts.json:7"]);
+    let unnamed = live("host-2").replace("\"host-2\", \"namespace\"", "[], \"namespace\"");
+    repo.write("snapshot/hosts.json", &(live("host-1") + &unnamed));
+    assert_says(&repo.refused(), &["hosts.json:6"]);
 }
 
 /// The program before the pipe may have failed, although another input has objects.
