@@ -98,10 +98,8 @@ impl SettingsFiles {
     /// Returns the place of a setting by its route.
     pub(super) fn place(&self, route: Vec<RouteStep>) -> Place {
         let key = route.first().and_then(RouteStep::key).unwrap_or_default();
-        match self.origin(key) {
-            Some((origin, _)) => origin.at(route),
-            None => Place::File(Arc::from(Utf8Path::new(FILE))),
-        }
+        let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
+        self.origin(key).map_or_else(none, |(origin, _)| origin.at(route))
     }
 
     /// Returns the place of a setting by its dotted name.
