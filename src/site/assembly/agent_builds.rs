@@ -193,9 +193,9 @@ fn agent_build(
         let entries = changes.common_metadata.as_ref().and_then(|metadata| metadata.get(field));
         match yaml_serde::from_value::<Option<BTreeMap<_, _>>>(entries.cloned().unwrap_or_default())
         {
-            Ok(entries) => build.set_common_metadata(field, entries.unwrap_or_default(), |key| {
-                origin.at(["spec", "commonMetadata", field, key])
-            }),
+            Ok(entries) => {
+                build.set_common_metadata(field, entries.unwrap_or_default(), &origin);
+            }
             Err(error) => {
                 build.set_unknown(error.to_string(), origin.at(["spec", "commonMetadata"]));
             }

@@ -72,13 +72,12 @@ impl AgentBuild {
         &mut self,
         field: &'static str,
         entries: BTreeMap<String, String>,
-        place: impl Fn(&str) -> Place,
+        origin: &Origin,
     ) {
-        let entries = entries.into_iter().map(|(key, value)| {
-            let place = place(&key);
-            (field, key, value, place)
-        });
-        self.common_metadata.extend(entries);
+        for (key, value) in entries {
+            let place = origin.at(["spec", "commonMetadata", field, &key]);
+            self.common_metadata.push((field, key, value, place));
+        }
     }
 
     /// Returns the object with its file.

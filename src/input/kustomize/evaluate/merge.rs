@@ -43,15 +43,9 @@ pub(super) fn merge<'p>(
             continue;
         };
         route.push(name);
-        if let Some(old) = mapping.get_mut(name) {
-            if !merge_value(old, new, route, on_set)? {
-                mapping.remove(name);
-            }
-        } else {
-            let mut value = Value::Null;
-            if merge_value(&mut value, new, route, on_set)? {
-                mapping.insert(key.clone(), value);
-            }
+        let old = mapping.entry(Value::from(name)).or_insert(Value::Null);
+        if !merge_value(old, new, route, on_set)? {
+            mapping.remove(name);
         }
         route.pop();
     }
