@@ -95,11 +95,11 @@ fn notes_of(sets: &[&NodeSetOverview]) -> Vec<String> {
     let sum = |of: fn(&NodeSetOverview) -> usize| sets.iter().map(|set| of(set)).sum::<usize>();
     let mut notes = Vec::new();
     let short = sets.iter().filter(|set| set.short_of > 0);
-    let machines: Vec<&NodeName> = short.clone().flat_map(|set| &set.part.node).collect();
+    let machines: Vec<&NodeName> = short.flat_map(|set| &set.part.node).collect();
     if !machines.is_empty() {
         let machines = abbreviated(&machines, MACHINES_SHOWN);
         notes.push(styled(ERROR, format_args!("no host for {machines}")));
-    } else if let Some(set) = short.last() {
+    } else if let Some(set) = sets.iter().rfind(|set| set.short_of > 0) {
         let short_of = lower_bound(set.short_of, set.may_lack_more);
         notes.push(styled(ERROR, format_args!("{short_of} missing")));
     }

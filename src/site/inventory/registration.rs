@@ -236,7 +236,7 @@ pub(crate) fn has_invalid_boot_mac(host: &Host) -> bool {
     boot_mac(host).is_some_and(|text| {
         let has_colons = text.bytes().filter(|byte| *byte == b':').count() == 5;
         let is_unicast = host.network.boot_mac.is_some_and(MacAddress::is_unicast);
-        !text.contains(VARIABLE) && !(has_colons && is_unicast)
+        !(text.contains(VARIABLE) || has_colons && is_unicast)
     })
 }
 

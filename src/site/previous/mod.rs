@@ -136,26 +136,22 @@ impl PreviousOutput {
                 path: below.to_owned(),
                 cluster: layout::cluster_of(below),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
-                unread: has_hosts.then(|| unread(file, content)).flatten(),
-                listed_hosts: lists_hosts.then(|| listed_hosts(below, &text())).unwrap_or_default(),
+                unread: read_if(has_hosts, || unread(file, content)),
+                listed_hosts: read_if(lists_hosts, || listed_hosts(below, &text())),
                 is_newer: layout::is_newer(content),
                 is_misplaced: is_ours
                     && !is_of_hosts
                     && below.as_str().contains(&format!("/{}/", layout::HOSTS))
                     && mentions(&["\nkind: BareMetalHost\n"])(content),
-                node_ports: is_named(layout::SERVICE)
-                    .then(|| node_ports(content))
-                    .unwrap_or_default(),
-                pinned_pools: kustomization_in(layout::TENANTS)
-                    .then(|| pinned_pools(&text()))
-                    .unwrap_or_default(),
+                node_ports: read_if(is_named(layout::SERVICE), || node_ports(content)),
+                pinned_pools: read_if(kustomization_in(layout::TENANTS), || pinned_pools(&text())),
                 made_from: layout::made_from(content),
-                installed: is_named(layout::INSTALLER_JOB)
-                    .then(|| InstallationRecord::find(content))
-                    .flatten(),
-                shared: kustomization_in(layout::CLUSTERS)
-                    .then(|| layout::shared_directories(below, &text()))
-                    .unwrap_or_default(),
+                installed: read_if(is_named(layout::INSTALLER_JOB), || {
+                    InstallationRecord::find(content)
+                }),
+                shared: read_if(kustomization_in(layout::CLUSTERS), || {
+                    layout::shared_directories(below, &text())
+                }),
             };
             ScanResult { says: Some(RecordedEntry::File(file)), read: has_hosts && is_ours }
         };
@@ -331,6 +327,11 @@ pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
     let numbers =
         lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
     numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
+}
+
+/// Returns what is read of a file if it may have that, and nothing of any other.
+fn read_if<T: Default>(may_have: bool, read: impl FnOnce() -> T) -> T {
+    if may_have { read() } else { T::default() }
 }
 
 /// Returns the addresses that a component makes IPPools keep, by the same means.
