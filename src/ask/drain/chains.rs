@@ -1,77 +1,67 @@
-//! Orders of moves in which every constraint holds after each.
+//! Moves of other assigned hosts, where free hosts do not suffice.
 //!
 //! A chain ends at a free host: the last node set takes it, which frees a host for the node set
 //! before, and so on up to the one that must give up a drained host. Each chain is the shortest in
 //! its state. All chains together may have more moves than needed.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use super::DrainVerdict;
 use super::state::{HostMove, MoveState, OccupiedSite};
-use crate::plan::ask::OccupiedSet;
+use crate::plan::ask::PlannedSite;
 
 /// Maximum number of pairs of a host that leaves and a host that joins.
 const MAX_TRIED: usize = 5_000_000;
 
-/// Replaces the leaving hosts one by one, by hosts that their node sets accept. Returns the moves in
-/// their order.
+/// Replaces the leaving hosts one by one, by hosts that the planner accepts if all may move. Returns
+/// the moves in their order.
 pub(super) fn chains(
     site: &OccupiedSite<'_>,
-    accepted_hosts: &dyn Fn(&OccupiedSet<'_>) -> Vec<usize>,
+    planned: &PlannedSite<'_>,
     drained: &BTreeSet<usize>,
     leaving: &BTreeMap<usize, usize>,
 ) -> Result<Vec<HostMove>, DrainVerdict> {
     let mut search = ChainSearch {
         site,
-        accepted_hosts,
-        accepted: BTreeMap::new(),
+        accepted: site.node_sets.iter().map(|_| OnceCell::new()).collect(),
+        planned,
         drained,
         state: MoveState::new(site),
         tried: 0,
     };
     let mut moves = Vec::new();
-    let mut open: Vec<(usize, usize)> = leaving.iter().map(|(host, set)| (*set, *host)).collect();
-    open.sort_unstable();
-    while !open.is_empty() {
-        let before = open.len();
-        // Other moves may make room for a host that cannot move yet.
-        open.retain(|(set, host)| match search.shortest(*set, *host) {
-            Some(chain) => {
-                moves.extend(chain);
-                false
-            }
-            None => true,
-        });
-        if open.len() == before {
+    for (host, set) in leaving {
+        let Some(chain) = search.shortest(*set, *host) else {
             let is_undecided = search.tried > MAX_TRIED;
             return Err(if is_undecided { DrainVerdict::Undecided } else { DrainVerdict::NoOrder });
-        }
+        };
+        moves.extend(chain);
     }
     Ok(moves)
 }
 
-struct ChainSearch<'s, 'r> {
+struct ChainSearch<'s, 'r, 'p> {
     site: &'r OccupiedSite<'r>,
-    accepted_hosts: &'s dyn Fn(&OccupiedSet<'_>) -> Vec<usize>,
-    /// The hosts that each node set may have, as far as they were asked for.
-    accepted: BTreeMap<usize, Rc<[usize]>>,
+    planned: &'s PlannedSite<'p>,
+    /// The hosts that each node set may have.
+    accepted: Vec<OnceCell<Rc<[usize]>>>,
     drained: &'s BTreeSet<usize>,
     state: MoveState<'r>,
     tried: usize,
 }
 
-impl ChainSearch<'_, '_> {
+impl ChainSearch<'_, '_, '_> {
     /// Makes the shortest chain by which a host leaves its node set, and returns its moves in order.
     fn shortest(&mut self, set: usize, host: usize) -> Option<Vec<HostMove>> {
         let mut queue = VecDeque::from([(set, host)]);
         // For each host that would move, the move that needs it.
         let mut needed_by: BTreeMap<usize, HostMove> = BTreeMap::new();
         while let Some((set, from)) = queue.pop_front() {
-            let accepted = self.accepted.entry(set);
-            let accepted =
-                accepted.or_insert_with(|| (self.accepted_hosts)(&self.site.node_sets[set]).into());
-            for to in Rc::clone(accepted).iter().copied() {
+            let accepted = || self.planned.accepted_hosts(&self.site.node_sets[set]).into();
+            let accepted = Rc::clone(self.accepted[set].get_or_init(accepted));
+            for to in accepted.iter().copied() {
                 let owner = self.state.owner(to);
                 if self.drained.contains(&to) || owner == Some(set) {
                     continue;

@@ -5,14 +5,14 @@
 //! shown, every constraint of the planner holds.
 //!
 //! * `state`: the constraints while moves are made.
-//! * `chains`: orders of moves, to hosts that the planner chose, or also of other assigned hosts.
-//! * `steps`: division of moves into steps.
+//! * `sequence`: orders of moves to hosts that the planner chose, and their division into steps.
+//! * `chains`: moves of other assigned hosts, if free hosts do not suffice.
 //!
 //! One move per drained host is a lower bound, so a plan without other moves has the fewest.
 
 mod chains;
+mod sequence;
 mod state;
-mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,14 +25,14 @@ use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::generate::GeneratedSite;
 use crate::plan;
-use crate::plan::ask::{NodeSetLack, OccupiedSet, PlanHypothesis, PlannedSite, is_proven};
+use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite, is_proven};
 use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
 
 use chains::chains;
+use sequence::{StepLimits, fewest_steps, sequence, steps};
 use state::{HostMove, OccupiedSite};
-use steps::{StepLimits, fewest_steps, steps};
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
 const VERSION: u32 = 2;
@@ -291,44 +291,38 @@ impl DrainAnswer {
         hypothesis: &PlanHypothesis<'_>,
         leaving: &BTreeMap<usize, usize>,
     ) -> Self {
-        let blocked = |verdict: DrainVerdict, lacking: Vec<NodeSetLack>| Self {
+        let with_moves = |moves: Vec<HostMove>, has_fewest_moves: bool| Self {
+            verdict: DrainVerdict::Planned,
+            moves,
+            has_fewest_moves,
+            lacking: Vec::new(),
+        };
+        let without_moves = |verdict: DrainVerdict, lacking: Vec<NodeSetLack>| Self {
             verdict,
             moves: Vec::new(),
             has_fewest_moves: false,
             lacking,
         };
-        let planned_moves = |moves: Vec<HostMove>, has_fewest_moves: bool| Self {
-            moves,
-            has_fewest_moves,
-            ..blocked(DrainVerdict::Planned, Vec::new())
-        };
-        let gone = &hypothesis.gone;
         let lacking = match planned.replacements(hypothesis) {
-            Ok(chosen) => {
-                let accepted = |set: &OccupiedSet<'_>| {
-                    let node_set = (set.cluster.key.clone(), set.part.clone());
-                    chosen.get(&node_set).cloned().unwrap_or_default()
-                };
-                match chains(site, &accepted, gone, leaving) {
-                    Ok(moves) => return planned_moves(moves, true),
-                    Err(_) => Vec::new(),
-                }
-            }
+            Ok(chosen) => match sequence(site, leaving, &chosen) {
+                Some(moves) => return with_moves(moves, true),
+                None => Vec::new(),
+            },
             Err(lacking) => lacking,
         };
         let hosts = planned.released_hosts();
         let moving = planned.with_moves(&hosts);
         let shortfall = moving.lacking(hypothesis);
         if is_proven(&shortfall) {
-            return blocked(DrainVerdict::Impossible, shortfall);
+            return without_moves(DrainVerdict::Impossible, shortfall);
         }
-        match chains(site, &|set| moving.accepted_hosts(set), gone, leaving) {
+        match chains(site, &moving, &hypothesis.gone, leaving) {
             Ok(moves) => {
                 // Without a move of another host, some node set would lack hosts.
                 let others = moves.len() - leaving.len();
-                planned_moves(moves, others == 0 || others == 1 && is_proven(&lacking))
+                with_moves(moves, others == 0 || others == 1 && is_proven(&lacking))
             }
-            Err(verdict) => blocked(verdict, lacking),
+            Err(verdict) => without_moves(verdict, lacking),
         }
     }
 }
@@ -339,15 +333,24 @@ fn described(
     steps: &[Vec<HostMove>],
 ) -> Vec<DrainStep> {
     let key = |host: usize| site.hosts[host].key.clone();
-    let mut later = steps.iter().flatten();
-    let mut describe = |step: &HostMove| {
-        later.next();
-        let needs_it = later.clone().find(|later| later.to == step.from);
-        let reason = match needs_it.map(|later| &site.node_sets[later.set]) {
-            Some(set) => format!("{} {} needs {}", set.cluster.key, set.part, key(step.from)),
+    let all: Vec<HostMove> = steps.iter().flatten().copied().collect();
+    let reason = |at: usize, step: &HostMove| {
+        if drained.contains(&step.from) {
+            return None;
+        }
+        let next = all[at + 1..].iter().find(|later| later.to == step.from);
+        Some(match next {
+            Some(later) => {
+                let set = &site.node_sets[later.set];
+                format!("{} {} needs {}", set.cluster.key, set.part, key(step.from))
+            }
             None => format!("the topology domain or quota of {} is needed", key(step.from)),
-        };
-        let reason = (!drained.contains(&step.from)).then_some(reason);
+        })
+    };
+    let mut at = 0;
+    let mut describe = |step: &HostMove| {
+        let reason = reason(at, step);
+        at += 1;
         DrainMove { from: occupant(site, step.set, step.from), to: key(step.to), reason }
     };
     steps

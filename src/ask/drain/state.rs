@@ -55,6 +55,11 @@ impl<'a> OccupiedSite<'a> {
         Self { hosts, quotas, owners: planned.owners(), domain_limits, node_sets }
     }
 
+    /// Returns whether a quota limits a node set.
+    pub(super) fn is_limited(&self, set: usize) -> bool {
+        self.quotas.iter().any(|quota| self.is_subject(set, quota))
+    }
+
     /// Returns whether a node set belongs to the namespace of a quota.
     fn is_subject(&self, set: usize, quota: &QuotaUse) -> bool {
         self.node_sets[set].cluster.key.namespace == quota.quota.namespace
