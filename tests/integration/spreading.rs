@@ -222,8 +222,10 @@ fn a_constraint_on_a_label_that_no_host_has_is_blamed_itself_and_not_the_selecto
 
         let said = repo.generate(&[]).expect(1).stderr;
 
-        assert_eq!(codes(&said), ["SIP0261"], "{settings}{field}: {said}");
-        assert_says(&said, &["has a value for `example.com/room`"]);
+        assert_eq!(codes(&said), ["SIP0501"], "{settings}{field}: {said}");
+        let cause = "its constraint on topology domains matches no host (none has a label example.com/room)";
+        assert_says(&said, &[cause]);
+        assert!(!said.contains("labelSelector:"), "{said}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::core::Expression;
+use kube::core::{Expression, Selector, SelectorExt};
 use serde::Serialize;
 
 use super::HostsRefusedByRule;
@@ -32,6 +32,9 @@ pub(in crate::plan) struct ShortageExplanation {
     pub(super) mismatch: Option<Mismatch>,
     /// A required label that no host has, with a label of the same name that hosts have.
     pub(super) unknown_label: Option<(String, Option<String>)>,
+    /// Set if hosts of its selector exist, but none with the labels of its constraints on domains.
+    #[serde(skip)]
+    pub(super) is_by_spread: bool,
     /// Advice for a host without network data.
     #[serde(skip)]
     pub(super) remedy: Option<String>,
@@ -64,7 +67,11 @@ impl ShortageExplanation {
         let needs = &demand.needs;
         let is_excluded = causes.matching == 0 && demand.kept.len() < hosts.len();
         let by_value = is_excluded && needs.named().is_none();
-        let mismatch = by_value.then(|| mismatch(hosts, &needs.node_set.selector)).flatten();
+        let own = needs.node_set.own_selector();
+        let mismatch = by_value.then(|| mismatch(hosts, &own)).flatten();
+        let selects_any =
+            |selector: &Selector| hosts.iter().any(|host| selector.matches(&host.labels));
+        let is_by_spread = by_value && selects_any(&own) && !selects_any(&needs.node_set.selector);
         // A machine may lack a host because of its other requirements.
         let by_labels = needs.node_set.machine.is_none() || mismatch.is_some();
         let unknown_label =
@@ -82,6 +89,7 @@ impl ShortageExplanation {
             refused: by_rule(site, refusals),
             mismatch,
             unknown_label,
+            is_by_spread,
         }
     }
 }

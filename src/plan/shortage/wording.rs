@@ -40,6 +40,7 @@ impl Shortage {
             };
             let requirement = match &self.explanation.unknown_label {
                 Some((wanted, _)) if wanted.starts_with(FAILURE_DOMAIN) => "its `failureDomain`",
+                _ if self.explanation.is_by_spread => "its constraint on topology domains",
                 _ => "its selector",
             };
             return format!("{requirement} matches no host{besides}{hint}");

@@ -2,11 +2,10 @@
 //! plane may share a rack. It is an error, because assigned hosts stay where they are after the key
 //! is corrected.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 
-use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding};
 use crate::site::assembly::Site;
 use crate::site::inventory::Host;
@@ -21,13 +20,10 @@ const MAX_HOSTS: usize = 100;
 pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
     let mut known: BTreeMap<(String, &str), bool> = BTreeMap::new();
     let mut findings = Vec::new();
-    let held = site.state.held.values().flatten();
-    let with_hosts: BTreeSet<&ClusterKey> = held.map(|held| &held.cluster).collect();
     let node_sets = site.valid_clusters().flat_map(|cluster| cluster.parts());
     for (cluster, part, node_set) in node_sets.filter(|(.., set)| set.wanted() > 0) {
-        // Hosts that are assigned already are told to lack it.
-        let spread = node_set.spread.iter();
-        let spread = spread.filter(|it| !it.is_required() || !with_hosts.contains(&cluster.key));
+        // A required constraint selects hosts with its label.
+        let spread = node_set.spread.iter().filter(|spread| !spread.is_required());
         let spread = spread.map(|spread| (&spread.key, &node_set.at));
         for (key, at) in node_set.topology_keys.iter().zip(&node_set.topology_at).chain(spread) {
             let is_missing = *known
@@ -42,7 +38,7 @@ pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
                 _ => "label the hosts with their rack or server, or remove the key".to_owned(),
             };
             let message = format!(
-                "no host available to {} of `{}` has a value for `{key}`",
+                "no host available to {} of `{}` has a value for `{key}`, so nothing separates its hosts",
                 part.role, cluster.key
             );
             findings.push(
@@ -57,11 +53,10 @@ pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
 }
 
 fn is_missing(key: &str, hosts: &[Host], node_set: &NodeSet) -> bool {
-    let mut matching = matching(hosts, node_set).peekable();
-    matching.peek().is_some() && matching.all(|host| host.domain(key).is_none())
+    matching(hosts, node_set).next().is_some()
+        && matching(hosts, node_set).all(|host| host.domain(key).is_none())
 }
 
 fn matching<'a>(hosts: &'a [Host], node_set: &NodeSet) -> impl Iterator<Item = &'a Host> {
-    let selector = node_set.own_selector();
-    hosts.iter().filter(move |host| selector.matches(&host.labels))
+    hosts.iter().filter(|host| node_set.selector.matches(&host.labels))
 }
