@@ -62,13 +62,8 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     }
     lines.extend(cluster.outputs.iter().map(|change| output(change, name)));
     lines.extend(cluster.installer.iter().map(|change| installer(change, name)));
-    // Endpoints have the port of a service.
-    let is_told = |change: &&EndpointChange| {
-        let mut others = cluster.endpoints.iter().filter(|other| other.service == change.service);
-        change.kind != EndpointKind::NodePorts
-            || others.all(|other| other.kind == EndpointKind::NodePorts)
-    };
-    let endpoints = cluster.endpoints.iter().filter(is_told);
+    let endpoints =
+        cluster.endpoints.iter().filter(|change| !is_redundant(change, &cluster.endpoints));
     lines.extend(endpoints.map(|change| endpoint(change, name)));
     if lines.is_empty() {
         let files = counted(cluster.files.all(), "file");
@@ -235,6 +230,21 @@ fn remarks(host: &ReleasedHost, name: Name<'_>) -> String {
     let consumer = host.consumer.as_ref().map(|consumer| format!("{} uses it", name(consumer)));
     let remarks: Vec<String> = reason.into_iter().chain(consumer).collect();
     if remarks.is_empty() { String::new() } else { format!(": {}", remarks.join("; ")) }
+}
+
+/// Returns whether another endpoint of the service already shows these NodePorts.
+fn is_redundant(change: &EndpointChange, all: &[EndpointChange]) -> bool {
+    let tells = |text: &Option<String>, ports: &Option<String>| match (text, ports) {
+        (Some(text), Some(ports)) => text.contains(&format!(":{ports}")),
+        (_, ports) => ports.is_none(),
+    };
+    change.kind == EndpointKind::NodePorts
+        && all.iter().any(|other| {
+            other.kind != EndpointKind::NodePorts
+                && other.service == change.service
+                && tells(&other.before, &change.before)
+                && tells(&other.after, &change.after)
+        })
 }
 
 fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
