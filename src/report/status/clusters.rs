@@ -36,8 +36,9 @@ pub(super) fn write_all(out: &mut ReportText, overview: &Overview, all: bool) {
         let (mut key, mut notes) = (cluster.key.to_string(), notes(cluster));
         for row in rows(cluster) {
             notes.extend(row.notes);
-            let line = format!("  {key:width$}  {}  {}", row.counts, notes.join(", "));
-            writeln!(out, "{}", line.trim_end());
+            let mut cells = vec![row.counts, notes.join(", ")];
+            cells.retain(|cell| !cell.is_empty());
+            writeln!(out, "  {key:width$}  {}", cells.join("  "));
             (key, notes) = (String::new(), Vec::new());
         }
     }
@@ -60,7 +61,8 @@ struct ClusterRow<'a> {
 
 fn rows(cluster: &ClusterOverview) -> Vec<ClusterRow<'_>> {
     if cluster.node_sets.is_empty() {
-        let counts = "no hosts requested".to_owned();
+        // With errors, it is unknown what the cluster requests.
+        let counts = if notes(cluster).is_empty() { "no hosts requested" } else { "" }.to_owned();
         return vec![ClusterRow { counts, notes: Vec::new(), shortage: &[] }];
     }
     let alike = grouped_in_order(cluster.node_sets.iter().map(|set| {

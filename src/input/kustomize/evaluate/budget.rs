@@ -10,6 +10,8 @@ use super::{EvaluationError, StepResult};
 const MAX_STEPS: usize = 10_000_000;
 /// The size of all values that evaluations may create, in bytes.
 const MAX_BYTES: usize = 1 << 30;
+/// The number of builds that may exceed these before they bound all others together.
+pub(super) const MAX_TOO_LARGE: usize = 4;
 /// The memory that a value takes in a mapping, without its text, in bytes.
 pub(super) const VALUE_BYTES: usize = 128;
 /// The nesting of a value that is copied. Parsed values are less nested.

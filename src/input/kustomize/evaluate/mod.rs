@@ -48,7 +48,6 @@ mod variables;
 mod vars;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::mem;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -63,7 +62,7 @@ use crate::base::grouping::grouped;
 use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
-use budget::EvaluationBudget;
+use budget::{EvaluationBudget, MAX_TOO_LARGE};
 pub use failure::EvaluationError;
 use failure::{BuildFailure, BuildResult, FailureAt, StepResult};
 use index::ObjectIndex;
@@ -242,8 +241,8 @@ impl Builds {
         };
         // Files are parsed once, even if several roots build them.
         let read: HashMap<Utf8PathBuf, ResourceFile> = files.par_iter().filter_map(read).collect();
-        let budget = EvaluationBudget::default();
-        let mut is_used_up = false;
+        let mut budget = EvaluationBudget::default();
+        let mut too_large = 0;
         let mut evaluated = EvaluationResult::default();
         let mut objects: HashMap<Origin, Vec<(BuildObject, Vec<usize>)>> = HashMap::new();
         for root in roots {
@@ -252,9 +251,13 @@ impl Builds {
             let made = match run.build(&self.roots[root].directory) {
                 Ok(made) => made,
                 Err(mut failure) => {
-                    // What a build has used up is missing to those after it.
                     if matches!(failure.problem, EvaluationError::TooLarge(_)) {
-                        failure.is_known |= mem::replace(&mut is_used_up, true);
+                        too_large += 1;
+                        failure.is_known |= too_large > MAX_TOO_LARGE;
+                        // What a build has used up must not be missing to those after it.
+                        if too_large <= MAX_TOO_LARGE {
+                            budget = EvaluationBudget::default();
+                        }
                     }
                     if changed.contains(&root) {
                         evaluated.unknown.insert(root);
