@@ -33,45 +33,51 @@ pub(crate) fn edited(repo: &Files, changes: &OutputChanges) -> BTreeSet<Utf8Path
     changes.files.iter().filter(is_committed).map(|(path, _)| path.clone()).collect()
 }
 
-/// Reports a generated file that git ignores, so that no commit has it: a clone would assign hosts
-/// anew. Also reports a file of a build of hosts that git ignores. Tracked files are never ignored.
+/// Reports a generated file and a file of a build of hosts that git ignores. Tracked files are never
+/// ignored.
 pub(crate) fn ignored(repo: &Files, site: &Site, tree: &Tree) -> Vec<Finding> {
     let checkout = if repo.are_on_disk() { Checkout::around(repo.root()).ok() } else { None };
     // Nothing of a trial below an ignored directory is meant to be committed.
     let Some(checkout) = checkout.flatten().filter(|checkout| !checkout.is_ignored()) else {
         return Vec::new();
     };
-    let first = |files: &[Utf8PathBuf]| {
-        let file = checkout.ignored(files.iter().map(Utf8PathBuf::as_path)).ok()??.to_owned();
-        let find = format!("run `git check-ignore --verbose {}`", in_shell(file.as_str()));
-        Some((file, format!("{find}, and remove that pattern")))
-    };
-    let output = &site.settings.output;
+    let output = ignored_output(&checkout, site, tree).into_iter();
+    output.chain(ignored_input(&checkout, repo, site)).collect()
+}
+
+/// Reports a generated file that no commit has: a clone would assign hosts anew.
+fn ignored_output(checkout: &Checkout, site: &Site, tree: &Tree) -> Option<Finding> {
     let previous = site.state.files.values().flatten().map(|file| &**file);
     let mut files: Vec<&Utf8Path> = tree.keys().map(AsRef::as_ref).chain(previous).collect();
     // The records of assignments first.
     files.sort_unstable_by_key(|file| (!file.starts_with(layout::HOSTS), *file));
-    let files: Vec<Utf8PathBuf> = files.into_iter().map(|file| output.join(file)).collect();
-    let generated = first(&files).map(|(file, help)| {
-        let message = format!("git ignores `{file}`, so no commit has this generated file");
-        Finding::new(Code::IgnoredOutput, message).help(help)
-    });
+    let files: Vec<Utf8PathBuf> =
+        files.into_iter().map(|file| site.settings.output.join(file)).collect();
+    let file = checkout.ignored(files.iter().map(Utf8PathBuf::as_path)).ok()??;
+    let message = format!("git ignores `{file}`, so no commit has this generated file");
+    Some(Finding::new(Code::IgnoredOutput, message).help(tracking_help(file)))
+}
+
+/// Reports a file of a build of hosts that no commit has.
+fn ignored_input(checkout: &Checkout, repo: &Files, site: &Site) -> Option<Finding> {
     let roots = site.inventory.roots.values();
     let built: BTreeSet<&Utf8Path> =
         roots.flat_map(|root| site.builds.made_of(&root.directory)).collect();
+    let output = &site.settings.output;
     let entries = site.builds.entries_naming(
         |path| !path.starts_with(output) && repo.kind(path) == Some(EntryKind::File),
         |kustomization| kustomization.parent().is_some_and(|parent| built.contains(parent)),
     );
-    let inputs: Vec<Utf8PathBuf> = entries.iter().filter_map(|it| it.path.clone()).collect();
-    let input = first(&inputs).map(|(file, help)| {
-        let message =
-            format!("no agent can build hosts: git ignores `{file}`, so no commit has it");
-        let by = entries.iter().filter(|entry| entry.path.as_ref() == Some(&file));
-        let places = by.map(|entry| entry.place.clone());
-        Finding::new(Code::AgentCannotApply, message).at_each(places).help(help)
-    });
-    generated.into_iter().chain(input).collect()
+    let file = checkout.ignored(entries.iter().filter_map(|it| it.path.as_deref())).ok()??;
+    let message = format!("no agent can build hosts: git ignores `{file}`, so no commit has it");
+    let by = entries.iter().filter(|entry| entry.path.as_deref() == Some(file));
+    let places = by.map(|entry| entry.place.clone());
+    Some(Finding::new(Code::AgentCannotApply, message).at_each(places).help(tracking_help(file)))
+}
+
+fn tracking_help(file: &Utf8Path) -> String {
+    let find = format!("run `git check-ignore --verbose {}`", in_shell(file.as_str()));
+    format!("{find}, and remove that pattern")
 }
 
 /// Returns the hosts that a plan releases and that no commit assigns or releases; empty without a
