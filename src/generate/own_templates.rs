@@ -77,7 +77,7 @@ fn no_file(directory: &Utf8Path, file: &Utf8Path) -> Finding {
         .help("replace it by a copy, or include one template below `partials/` twice")
 }
 
-/// What stands in the place of a template.
+/// The reason why a file is no template, with its line.
 struct TemplateDefect {
     why: &'static str,
     help: &'static str,

@@ -79,7 +79,7 @@ type Labels = BTreeMap<String, String>;
 
 /// Hosts of one kind that may be bought.
 struct PurchasableKind {
-    /// What they share.
+    /// The properties that they share.
     kind: BoughtKind,
     machine: Arc<MachineProperties>,
     /// Topology keys whose values are open.

@@ -516,6 +516,16 @@ fn a_secret_without_the_key_is_not_called_missing() {
     assert!(!message.contains("not in the repo"), "{message}");
 }
 
+/// Gives the first host of the rack its address by annotation.
+fn annotate_address(repo: &Repo) {
+    repo.replace_behind(
+        RACK_C,
+        "kind: BareMetalHost",
+        "metadata:\n",
+        "metadata:\n  annotations: {sip.airshipit.org/addresses: \"oam-ipv4=198.51.100.7\"}\n",
+    );
+}
+
 #[test]
 fn network_data_of_another_format_is_called_that_and_the_help_works() {
     const NMSTATE: &str = "interfaces: [{name: oam, ipv4: {enabled: true, address: [{ip: 198.51.100.7, prefix-length: 24}]}}]";
@@ -541,12 +551,7 @@ fn network_data_of_another_format_is_called_that_and_the_help_works() {
         );
         assert!(!message.contains("under the key `networkData`; it has"), "{message}");
 
-        repo.replace_behind(
-            RACK_C,
-            "kind: BareMetalHost",
-            "metadata:\n",
-            "metadata:\n  annotations: {sip.airshipit.org/addresses: \"oam-ipv4=198.51.100.7\"}\n",
-        );
+        annotate_address(&repo);
         let run = repo.generate(&[]).expect(0);
         assert!(!run.stderr.contains("nmstate"), "{}", run.stderr);
     }
@@ -589,12 +594,7 @@ fn network_data_of_another_format_or_elsewhere_is_no_matter_for_a_host_with_an_a
         );
         assert_says(&repo.refused(), &[why]);
 
-        repo.replace_behind(
-            RACK_C,
-            "kind: BareMetalHost",
-            "metadata:\n",
-            "metadata:\n  annotations: {sip.airshipit.org/addresses: \"oam-ipv4=198.51.100.7\"}\n",
-        );
+        annotate_address(&repo);
         let run = repo.generate(&[]).expect(0);
         assert!(!run.stderr.contains("SIP0341"), "{}", run.stderr);
     }

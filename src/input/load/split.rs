@@ -17,8 +17,8 @@ use crate::base::text::bytes;
 /// limit of documents applies.
 const ITEMS: usize = 1_000_000;
 
-/// Returns the byte ranges of the values in a stream of JSON, as `jq` writes it; `None` for any other
-/// text.
+/// Returns the byte ranges of the values in a stream of several JSON values, as `jq` writes it; `None`
+/// for any other text.
 pub(crate) fn json_values(text: &str) -> Option<Vec<Range<usize>>> {
     if !text.starts_with('{') || !text.contains("\n{") {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn json_values(text: &str) -> Option<Vec<Range<usize>>> {
         ranges.push(start..values.byte_offset());
         start = values.byte_offset();
     }
-    Some(ranges)
+    (ranges.len() > 1).then_some(ranges)
 }
 
 /// Returns the byte ranges of the documents in a YAML stream, each with its `---` line, if any.

@@ -70,7 +70,7 @@ impl BuildChanges {
         route: &[RouteStep],
         options: &KustomizeSource,
     ) -> Self {
-        // Whether selectors change as well matters for no kind that sipgen reads.
+        // Changes of selectors matter for no kind that sipgen reads.
         let fields = yaml_serde::to_value(options).unwrap_or_default();
         let mut fields: Mapping = yaml_serde::from_value(fields).unwrap_or_default();
         // Their counts concern no kind that sipgen reads.

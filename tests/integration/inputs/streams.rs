@@ -136,6 +136,14 @@ fn every_object_of_a_json_stream_counts_unless_kustomize_drops_it() {
     let said = repo.refused();
     assert_says(&said, &["SIP0118", "drops all but the first JSON object", "hosts.json:6"]);
 
+    // A list is one object, however its lines begin.
+    let list = format!(
+        "{{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{}]}}\n",
+        stream.replace("}\n{", "},\n{")
+    );
+    repo.write("snapshot/hosts.json", &list);
+    assert!(!repo.refused().contains("SIP0118"), "{list}");
+
     // A mistake is found in its line.
     repo.remove("snapshot/kustomization.yaml");
     let unnamed = live("host-2").replace("\"host-2\", \"namespace\"", "[], \"namespace\"");

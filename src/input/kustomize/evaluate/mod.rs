@@ -254,7 +254,7 @@ impl Builds {
                     if matches!(failure.problem, EvaluationError::TooLarge(_)) {
                         too_large += 1;
                         failure.is_known |= too_large > MAX_TOO_LARGE;
-                        // What a build has used up must not be missing to those after it.
+                        // Other builds must not lack what this one has used up.
                         if too_large <= MAX_TOO_LARGE {
                             budget = EvaluationBudget::default();
                         }

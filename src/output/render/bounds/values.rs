@@ -141,7 +141,7 @@ fn factor(value: Value) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// What a filter reads of its input.
+/// The part of its input that a filter reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FilterInput {
     /// At most one item. It creates nothing.

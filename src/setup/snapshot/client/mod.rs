@@ -23,7 +23,7 @@ pub struct Connection {
     pub timeout: Duration,
 }
 
-/// What to include in a snapshot.
+/// The objects to include in a snapshot.
 #[derive(Debug)]
 pub struct SnapshotScope {
     /// The settings of the site, with the options of the run.
