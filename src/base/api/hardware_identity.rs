@@ -3,14 +3,13 @@
 //! A site has thousands of hosts with hundreds of values each, so this reading keeps nothing else. A
 //! value of an unexpected type counts as absent: the other fields of the host still count.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use yaml_serde::{Mapping, Value};
+use serde::de::{DeserializeSeed, Deserializer};
+use yaml_serde::Value;
 
 use super::hardware::Hardware;
 use super::mac::MacAddress;
+use crate::base::text::yaml::ValueReader;
 
 /// The hardware values that identify a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,7 +63,8 @@ fn is_serial(text: &str) -> bool {
 
 impl<'de> Deserialize<'de> for HardwareIdentity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let IdentifyingValue(hardware) = IdentifyingValue::deserialize(deserializer)?;
+        let reader = ValueReader { keys: Some(&FIELDS), ..ValueReader::default() };
+        let hardware = reader.deserialize(deserializer)?;
         let nics = hardware.get("nics").and_then(Value::as_sequence).into_iter().flatten();
         let macs = nics.filter_map(|nic| nic.get("mac")?.as_str());
         let vendor = hardware.get("systemVendor");
@@ -73,74 +73,8 @@ impl<'de> Deserialize<'de> for HardwareIdentity {
     }
 }
 
-/// The names of the fields above.
+/// The keys of the fields above.
 const FIELDS: [&str; 4] = ["nics", "mac", "systemVendor", "serialNumber"];
-
-/// A value as far as it may identify a machine: a text, a list or a mapping with some of [`FIELDS`];
-/// null otherwise.
-struct IdentifyingValue(Value);
-
-impl<'de> Deserialize<'de> for IdentifyingValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IdentifyingValueVisitor)
-    }
-}
-
-struct IdentifyingValueVisitor;
-
-impl<'de> Visitor<'de> for IdentifyingValueVisitor {
-    type Value = IdentifyingValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IdentifyingValue, A::Error> {
-        let mut value = Mapping::new();
-        // Keys may be of any type.
-        while let Some(IdentifyingValue(key)) = map.next_key()? {
-            if FIELDS.into_iter().any(|field| key == field) {
-                let IdentifyingValue(field) = map.next_value()?;
-                value.insert(key, field);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(IdentifyingValue(value.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<IdentifyingValue, A::Error> {
-        let mut items = Vec::new();
-        while let Some(IdentifyingValue(item)) = list.next_element()? {
-            items.push(item);
-        }
-        Ok(IdentifyingValue(items.into()))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue(text.into()))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<IdentifyingValue, E> {
-        Ok(IdentifyingValue(Value::Null))
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<IdentifyingValue, E> {
-        self.visit_unit()
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<IdentifyingValue, E> {
-        self.visit_unit()
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<IdentifyingValue, E> {
-        self.visit_unit()
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<IdentifyingValue, E> {
-        self.visit_unit()
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -3,14 +3,13 @@
 //! `api/types` of kustomize decodes with sigs.k8s.io/yaml and Go's `encoding/json`: the last of
 //! several equal keys wins, and field names match case-insensitively.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error};
 use yaml_serde::{Mapping, Value};
 
 use super::kustomization::Kustomization;
 use super::kustomization_fields::{KUSTOMIZATION, Type};
+use crate::base::text::yaml::ValueReader;
 
 /// A kustomization as kustomize decodes it, duplicate keys included, or the reason why a field has the
 /// wrong type; and its fields as written.
@@ -18,7 +17,7 @@ pub struct DecodedKustomization(pub Result<Kustomization, String>, pub Value);
 
 impl<'de> Deserialize<'de> for DecodedKustomization {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let LastWins(mut written) = LastWins::deserialize(deserializer)?;
+        let mut written = ValueReader::default().deserialize(deserializer)?;
         // kustomize's parser expands merge keys (`<<`) before it decodes fields.
         written.apply_merge().map_err(D::Error::custom)?;
         let value = in_usual_case(written.clone(), KUSTOMIZATION);
@@ -56,75 +55,6 @@ fn in_usual_case(value: Value, wanted: Type) -> Value {
             _ => Value::String(text),
         },
         (value, _) => value,
-    }
-}
-
-/// Any YAML value. The last of several equal keys wins.
-struct LastWins(Value);
-
-impl<'de> Deserialize<'de> for LastWins {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LastWinsVisitor).map(Self)
-    }
-}
-
-struct LastWinsVisitor;
-
-impl<'de> Visitor<'de> for LastWinsVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any YAML")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(LastWins(value)) = items.next_element()? {
-            values.push(value);
-        }
-        Ok(Value::Sequence(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut mapping = Mapping::new();
-        while let Some((LastWins(key), LastWins(value))) = entries.next_entry()? {
-            mapping.insert(key, value);
-        }
-        Ok(Value::Mapping(mapping))
-    }
-
-    /// Ignores the tag.
-    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Value, A::Error> {
-        let (LastWins(_), value) = tagged.variant()?;
-        value.newtype_variant::<LastWins>().map(|LastWins(value)| value)
     }
 }
 

@@ -5,12 +5,9 @@
 //! expand 1 MiB to gigabytes; and many short lines, which use 100 times their size.
 //! `docs/reference/limits.md` lists all limits.
 
-use std::fmt;
+use serde::de::{DeserializeOwned, DeserializeSeed};
 
-use super::yaml;
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
-};
+use super::yaml::{self, ValueLimit, ValueReader};
 
 /// The maximum size of an object: 16 MiB, at least 10 times the limit of Kubernetes.
 const LARGEST: usize = 16 << 20;
@@ -49,10 +46,11 @@ pub(crate) fn check(text: &str) -> Result<(), TextLimitExceeded> {
     if !has_aliases {
         return Ok(());
     }
-    let mut count = ValueCounter::default();
+    let limit = ValueLimit::new(VALUES, TEXTS);
+    let reader = ValueReader { limit: Some(&limit), ..ValueReader::default() };
     // Syntax errors are ignored here: the parser reports them later.
-    let _ = count.deserialize(yaml_serde::Deserializer::from_str(text));
-    if count.is_exceeded() { Err(TextLimitExceeded::Values) } else { Ok(()) }
+    let _ = reader.deserialize(yaml_serde::Deserializer::from_str(text));
+    if limit.is_exceeded() { Err(TextLimitExceeded::Values) } else { Ok(()) }
 }
 
 /// Parses YAML within all limits; returns `None` if a limit is exceeded or parsing fails.
@@ -96,86 +94,6 @@ pub(crate) fn not_too_deep(text: &str) -> Result<(), TextLimitExceeded> {
         }
     }
     Ok(())
-}
-
-/// Counts values and the bytes of their texts while deserializing, and fails at a limit.
-#[derive(Default)]
-struct ValueCounter {
-    values: usize,
-    texts: usize,
-}
-
-impl ValueCounter {
-    fn is_exceeded(&self) -> bool {
-        self.values > VALUES || self.texts > TEXTS
-    }
-
-    fn add<E: Error>(&mut self, text: usize) -> Result<(), E> {
-        self.values += 1;
-        self.texts = self.texts.saturating_add(text);
-        if self.is_exceeded() { Err(E::custom("too much")) } else { Ok(()) }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for &mut ValueCounter {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut ValueCounter {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        self.add(0)
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        self.add(0)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        self.add(0)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        self.add(0)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        self.add(0)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        self.add(text.len())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.add(0)?;
-        while items.next_element_seed(&mut *self)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        self.add(0)?;
-        while entries.next_key_seed(&mut *self)?.is_some() {
-            entries.next_value_seed(&mut *self)?;
-        }
-        Ok(())
-    }
-
-    /// A tagged value.
-    fn visit_enum<A: serde::de::EnumAccess<'de>>(self, tagged: A) -> Result<(), A::Error> {
-        use serde::de::VariantAccess;
-        let ((), value) = tagged.variant_seed(&mut *self)?;
-        value.newtype_variant_seed(self)
-    }
 }
 
 #[cfg(test)]

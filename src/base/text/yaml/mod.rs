@@ -12,11 +12,13 @@
 //! * `reader`: tokens and structure.
 //! * `scalar`: scalars and their values.
 //! * `node`: nodes as the data model of serde.
+//! * `value`: any value, read with tolerance and up to a limit.
 
 mod marks;
 mod node;
 mod reader;
 mod scalar;
+mod value;
 
 use std::fmt;
 
@@ -25,6 +27,7 @@ use yaml_serde::Value;
 
 use self::node::YamlNode;
 use self::reader::YamlReader;
+pub(crate) use self::value::{ValueLimit, ValueReader};
 
 /// Reads a document. The caller must [check its limits](super::bounded::check).
 ///
