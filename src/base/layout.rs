@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::names::{ClusterKey, HostKey, Part, Role};
-use crate::base::text::visible::is_hidden;
+use crate::base::text::visible::{escaped, is_hidden};
 
 /// The directory of the hosts' labels, below the output directory.
 pub const HOSTS: &str = "hosts";
@@ -100,16 +100,8 @@ pub const VARIABLE: &str = "${";
 /// Returns the ownership mark, with the input that a file is generated from.
 pub fn header(made_from: &str) -> String {
     // A line break in a file name would end the comment, and `$` could start a variable.
-    let is_escaped = |c: char| is_hidden(c) || c == '$';
-    let mut header = MARK.to_owned();
-    for c in made_from.chars() {
-        if is_escaped(c) {
-            header.extend(c.escape_unicode());
-        } else {
-            header.push(c);
-        }
-    }
-    header + END_OF_MARK + "\n"
+    let made_from = escaped(made_from, |c| is_hidden(c) || c == '$', char::escape_unicode);
+    format!("{MARK}{made_from}{END_OF_MARK}\n")
 }
 
 /// The end of the ownership mark, after the name of the input.

@@ -1,7 +1,12 @@
 //! Escapes invisible characters, so that a name cannot control a terminal, a log or a CI runner.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::pattern;
 
 /// Returns whether a character is invisible or controls its output: control characters (C0, DEL,
 /// C1), line and paragraph separators, bidirectional controls, characters without a glyph, and
@@ -32,22 +37,29 @@ pub(crate) fn is_hidden(c: char) -> bool {
 
 /// Returns the text on one line, with hidden characters escaped.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
+    escaped(text, is_hidden, char::escape_default)
+}
+
+/// Escapes some characters of a text.
+pub(crate) fn escaped<E: Display>(
+    text: &str,
+    is_escaped: impl Fn(char) -> bool,
+    escape: impl Fn(char) -> E,
+) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if is_hidden(c) {
-            out.extend(c.escape_default());
+        if is_escaped(c) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{}", escape(c));
         } else {
             out.push(c);
         }
     }
     Cow::Owned(out)
 }
-
-/// The start of a section command in GitLab's job log.
-const SECTIONS: [&str; 2] = ["section_start:", "section_end:"];
 
 /// Appends a line with CI commands escaped: GitHub's `::name::` and GitLab's `section_start:` at
 /// the start of a line, even after whitespace, and `##[name]` and Azure's `##vso[name]` anywhere.
@@ -56,29 +68,12 @@ const SECTIONS: [&str; 2] = ["section_start:", "section_end:"];
 pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(char) -> bool) {
     let body = line.trim_start_matches(|c: char| c.is_whitespace() || lead(c));
     out.push_str(&line[..line.len() - body.len()]);
-    let mut rest = body;
-    let colon = SECTIONS
-        .iter()
-        .find(|section| body.starts_with(**section))
-        .map(|section| section.len() - 1);
-    // One escaped colon is enough to break the command.
-    if let Some(colon) = colon.or(body.starts_with("::").then_some(0)) {
-        out.push_str(&body[..colon]);
-        out.push_str("\\u{3a}");
-        rest = &body[colon + 1..];
-    }
-    while let Some(at) = rest.find("##") {
-        let behind = &rest[at + 2..];
-        let name = behind.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
-        out.push_str(&rest[..=at]);
-        rest = &rest[at + 1..];
-        // One escaped `#` is enough to break the command.
-        if name.starts_with('[') {
-            out.push_str("\\u{23}");
-            rest = behind;
-        }
-    }
-    out.push_str(rest);
+    // One escaped colon or `#` is enough to break a command.
+    static AT_START: LazyLock<Regex> =
+        LazyLock::new(|| pattern("^(?:(section_(?:start|end)):|:(:))"));
+    static NAMED: LazyLock<Regex> = LazyLock::new(|| pattern(r"##([A-Za-z0-9-]*\[)"));
+    let body = AT_START.replace(body, r"$1\u{3a}$2");
+    out.push_str(&NAMED.replace_all(&body, r"#\u{23}$1"));
 }
 
 /// Escapes hidden characters in JSON, and the second `#` of a CI command.
@@ -105,21 +100,11 @@ pub(crate) fn visible_json(json: &str) -> String {
 /// Returns JSON as YAML that every parser reads alike. Some parsers end a line at U+0085 or U+2028,
 /// reject unprintable characters, or read an escaped surrogate pair as two characters.
 pub(crate) fn json_as_yaml(json: &str) -> Cow<'_, str> {
-    if !json.contains(|c| c != '\n' && is_hidden(c)) {
-        return Cow::Borrowed(json);
-    }
-    let mut out = String::with_capacity(json.len() + 8);
-    for c in json.chars() {
-        let code = u32::from(c);
-        // Writing to a String cannot fail.
-        let _ = match c {
-            '\n' => out.write_char(c),
-            c if is_hidden(c) && code > 0xffff => write!(out, "\\U{code:08x}"),
-            c if is_hidden(c) => write!(out, "\\u{code:04x}"),
-            c => out.write_char(c),
-        };
-    }
-    Cow::Owned(out)
+    let escape = |c: char| match u32::from(c) {
+        code @ 0x10000.. => format!("\\U{code:08x}"),
+        code => format!("\\u{code:04x}"),
+    };
+    escaped(json, |c| c != '\n' && is_hidden(c), escape)
 }
 
 /// Returns a text as a quoted YAML scalar that every parser reads as this text.
