@@ -1,57 +1,9 @@
 //! Search in bytes, by vector instructions.
 //!
 //! Keys, values and lines are so short that a call of `memchr` alone takes longer than their
-//! search.
+//! search, so 64 bytes are searched at once.
 
 use wide::u8x16;
-
-/// Returns the positions of bytes that are one of three.
-#[inline]
-pub(crate) fn positions_of(wanted: [u8; 3], bytes: &[u8]) -> impl Iterator<Item = usize> {
-    let [a, b, c] = wanted;
-    let (a, b, c) = (u8x16::splat(a), u8x16::splat(b), u8x16::splat(c));
-    positions(bytes, move |chunk| chunk.simd_eq(a) | chunk.simd_eq(b) | chunk.simd_eq(c))
-}
-
-/// Returns the position of the first line break, or else the length.
-#[inline]
-pub(crate) fn line_break(bytes: &[u8]) -> usize {
-    let line_break = u8x16::splat(b'\n');
-    let mut all = positions(bytes, move |chunk| chunk.simd_eq(line_break));
-    all.next().unwrap_or(bytes.len())
-}
-
-/// Returns the number of spaces at the start.
-#[inline]
-pub(crate) fn spaces(bytes: &[u8]) -> usize {
-    let space = u8x16::splat(b' ');
-    let mut others = positions(bytes, move |chunk| !chunk.simd_eq(space));
-    others.next().unwrap_or(bytes.len())
-}
-
-/// Returns the positions of bytes that match.
-#[inline]
-fn positions(bytes: &[u8], matches: impl Fn(u8x16) -> u8x16) -> impl Iterator<Item = usize> {
-    // A chunk, and the set of its bytes that are found and not returned yet.
-    let (mut chunk, mut next, mut found) = (0, 0, 0_u32);
-    std::iter::from_fn(move || {
-        while found == 0 {
-            chunk = next;
-            let rest = bytes.get(chunk..).filter(|rest| !rest.is_empty())?;
-            found = match rest.first_chunk() {
-                Some(chunk) => matches(u8x16::new(*chunk)).to_bitmask(),
-                None => {
-                    let found = matches(u8x16::new(padded(rest))).to_bitmask();
-                    found & !(u32::MAX << rest.len())
-                }
-            };
-            next += 16;
-        }
-        let at = chunk + found.trailing_zeros() as usize;
-        found &= found - 1;
-        Some(at)
-    })
-}
 
 /// Returns the positions of lines that start with at most `column` spaces.
 pub(crate) fn shallow_lines(bytes: &[u8], column: usize) -> impl Iterator<Item = usize> {
@@ -65,7 +17,9 @@ pub(crate) fn shallow_lines(bytes: &[u8], column: usize) -> impl Iterator<Item =
                 let at = block + lines.trailing_zeros() as usize;
                 lines &= lines - 1;
                 // The spaces of the block's last line may end behind the block.
-                if at < bytes.len() && spaces(&bytes[at..]) <= column {
+                let line = bytes.get(at..).unwrap_or_default();
+                let spaces = line.iter().take_while(|byte| **byte == b' ').count();
+                if !line.is_empty() && spaces <= column {
                     return Some(at);
                 }
             }
@@ -84,8 +38,11 @@ pub(crate) fn shallow_lines(bytes: &[u8], column: usize) -> impl Iterator<Item =
 /// Returns the first 64 bytes, with zeros behind the end.
 #[inline]
 pub(crate) fn block(bytes: &[u8]) -> [u8; 64] {
-    let block = bytes.first_chunk().copied();
-    block.unwrap_or_else(|| padded(bytes))
+    bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; 64];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        padded
+    })
 }
 
 /// Returns the set of bytes that equal `wanted`. Bit `n` is the byte `n`.
@@ -98,38 +55,11 @@ pub(crate) fn equal(block: &[u8; 64], wanted: u8) -> u64 {
     equal(0) | equal(1) | equal(2) | equal(3)
 }
 
-/// Returns bytes with zeros behind them.
-fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut padded = [0; N];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    padded
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn a_byte_is_found_wherever_it_is() {
-        for length in 0..100 {
-            for at in 0..length {
-                let mut bytes = vec![b' '; length];
-                bytes[at..].fill(0x0b);
-                bytes[at] = b'\n';
-                assert_eq!(line_break(&bytes), at);
-                let all = |wanted| positions_of(wanted, &bytes).collect::<Vec<_>>();
-                assert_eq!(all(*b"x\ny"), [at]);
-                assert_eq!(all([b'x', 0x0b, b'y']), (at + 1..length).collect::<Vec<_>>());
-                assert_eq!(all(*b"xyz"), [0; 0]);
-                assert_eq!(spaces(&bytes), at);
-            }
-            assert_eq!(line_break(&vec![0x8a; length]), length);
-            assert_eq!(positions_of([0; 3], &vec![2; length]).next(), None);
-            assert_eq!(spaces(&vec![b' '; length]), length);
-        }
-    }
 
     proptest! {
         #![proptest_config(ProptestConfig {

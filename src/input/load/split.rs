@@ -71,7 +71,7 @@ fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
     let behind_breaks = found.filter(|&at| at > 0 && bytes[at - 1] == b'\n');
     let mut starts: Vec<usize> = [0].into_iter().chain(behind_breaks).collect();
     starts.sort_unstable();
-    let line = |start| start..(start + bytes::line_break(&bytes[start..]) + 1).min(text.len());
+    let line = |start| start..(start + line_break(&bytes[start..]) + 1).min(text.len());
     let lines = starts.into_iter().map(line);
     lines.filter(|line| {
         let line = text[line.clone()].trim_end_matches(['\n', '\r']);
@@ -305,12 +305,17 @@ pub(super) struct SequenceItem<'a> {
     pub(super) kind: Option<&'a str>,
 }
 
+/// Returns the position of the first line break, or else the length.
+fn line_break(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())
+}
+
 /// Returns the ranges of lines in a part of a text, line breaks included.
 fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let bytes = &text.as_bytes()[..range.end];
     let mut start = range.start;
     std::iter::from_fn(move || {
-        let end = start + bytes::line_break(&bytes[start..]);
+        let end = start + line_break(&bytes[start..]);
         let line = start..(end + 1).min(range.end);
         start = line.end;
         (!line.is_empty()).then_some(line)
@@ -326,7 +331,7 @@ fn shallow_lines(
 ) -> impl Iterator<Item = Range<usize>> {
     let bytes = &text.as_bytes()[range.clone()];
     bytes::shallow_lines(bytes, column).map(move |start| {
-        let end = (start + bytes::line_break(&bytes[start..]) + 1).min(bytes.len());
+        let end = (start + line_break(&bytes[start..]) + 1).min(bytes.len());
         range.start + start..range.start + end
     })
 }

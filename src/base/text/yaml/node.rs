@@ -115,14 +115,6 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_bytes<V: Visitor<'de>>(self, _: V) -> Result<V::Value> {
-        Err(UnsupportedYaml)
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, _: V) -> Result<V::Value> {
-        Err(UnsupportedYaml)
-    }
-
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.content {
             NodeContent::Scalar(scalar) if scalar.is_null() => visitor.visit_none(),
@@ -181,6 +173,7 @@ impl<'de> Deserializer<'de> for YamlNode<'_, 'de> {
 
     // What these do not take, the complete parser may: a list is absent, for example.
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char unit unit_struct tuple tuple_struct
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct
+        tuple tuple_struct
     }
 }

@@ -3,7 +3,6 @@
 use super::marks::Marks;
 use super::scalar::{Chomping, Literal, Scalar};
 use super::{Result, UnsupportedYaml};
-use crate::base::text::bytes;
 
 /// The maximum nesting of collections; the complete parser allows 128.
 pub(super) const DEEPEST: usize = 100;
@@ -247,8 +246,8 @@ impl<'de> YamlReader<'de> {
         let start = self.at + 1;
         let (mut at, mut has_escapes) = (start, false);
         loop {
-            let mut ends = bytes::positions_of([quote, b'\\', b'\n'], &all[at..]);
-            at = ends.next().map_or(all.len(), |end| at + end);
+            let end = memchr::memchr3(quote, b'\\', b'\n', &all[at..]);
+            at = end.map_or(all.len(), |end| at + end);
             match (quote, all.get(at), all.get(at + 1)) {
                 (_, None | Some(b'\n'), _) => return Err(UnsupportedYaml),
                 (b'\'', Some(b'\\'), _) => at += 1,
