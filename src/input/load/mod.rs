@@ -12,8 +12,8 @@
 //! * `kustomize`: output of this program, which `program` runs; `sops`: texts that it encrypted;
 //!   `foreign_format`: other files that are no manifests.
 //! * `plain`: unquoted scalars that other programs read differently.
-//! * `texts`: positions and excerpts for messages. `lookup` finds a route among the document's
-//!   `nodes`, and `quoting` decides which text may be shown.
+//! * `texts`: positions and excerpts for messages, by the `nodes` of documents. `quoting` decides
+//!   which text may be shown.
 //!
 //! These modules do not know the meaning of documents.
 
@@ -28,7 +28,6 @@ mod kind;
 pub(crate) mod kustomize;
 mod links;
 mod listing;
-mod lookup;
 mod mentions;
 mod nodes;
 mod notations;

@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -31,13 +32,18 @@ static HEADER_PARTS: LazyLock<Regex> =
 pub(crate) struct DocumentNodes {
     /// All nodes in the order of the text. The first is the root.
     nodes: Vec<DocumentNode>,
-    /// The children of all collections. Those of one collection are adjacent: items, or keys with
-    /// values, sorted by key.
-    children: Vec<u32>,
-    /// The texts of keys that differ from their source, because of quotes or escapes.
-    spelled: HashMap<u32, String>,
-    /// Mappings with the second of two equal keys, inner mappings first.
-    duplicates: Vec<(u32, u32)>,
+    /// The key and value of each entry of a mapping, and the items of sequences, by the collection
+    /// and the hash of their step.
+    children: HashMap<(u32, u64), (Option<u32>, u32)>,
+    hasher: RandomState,
+    /// Keys that the same mapping has before.
+    duplicates: Vec<DuplicateKey>,
+}
+
+struct DuplicateKey {
+    mapping: u32,
+    key: u32,
+    name: String,
 }
 
 struct DocumentNode {
@@ -47,8 +53,6 @@ struct DocumentNode {
     /// The start, with the tag.
     start: u32,
     end: u32,
-    /// The range of its children in [`DocumentNodes::children`].
-    children: Range<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,28 +112,30 @@ impl DocumentNodes {
         self.nodes.len()
     }
 
-    /// Returns the entry at the end of a route in a document. `text` is the document's text.
+    /// Returns the entry at the end of a route in a document, or of the longest part of the route
+    /// that exists: a missing field is reported at its parent. Returns `None` if not even the first
+    /// step exists. `text` is the document's text.
     pub(crate) fn find(
         &self,
         text: &str,
         shape: DocumentShape,
         route: &[RouteStep],
     ) -> Option<EntryRange> {
-        let (mut key, mut node) = (None, 0);
-        for step in shape.steps_into().iter().chain(route) {
-            let children = self.children_of(self.target(node)?);
-            (key, node) = match (step, self.kind(self.target(node)?)) {
-                (RouteStep::Key(name), NodeKind::Mapping) => {
-                    let (entries, _) = children.as_chunks::<2>();
-                    let at = entries
-                        .partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
-                    let [key, value] =
-                        *entries.get(at).filter(|[key, _]| self.text_of(*key, text) == name)?;
-                    (Some(key), value)
-                }
-                (RouteStep::Index(index), NodeKind::Sequence) => (None, *children.get(*index)?),
-                _ => return None,
+        let child = |node: u32, step: &RouteStep| {
+            let step = match step {
+                RouteStep::Key(name) => self.hasher.hash_one(name.as_str()),
+                RouteStep::Index(index) => self.hasher.hash_one(index),
             };
+            self.children.get(&(self.target(node)?, step)).copied()
+        };
+        let (mut key, mut node) = (None, 0);
+        for step in shape.steps_into() {
+            (key, node) = child(node, &step)?;
+        }
+        let mut depth = 0;
+        while let Some(found) = route.get(depth).and_then(|step| child(node, step)) {
+            (key, node) = found;
+            depth += 1;
         }
         // Callers cut the text there, so a wrong position of the parser's counts as none.
         let is_part = |range: &Range<usize>| text.get(range.clone()).is_some();
@@ -139,26 +145,21 @@ impl DocumentNodes {
             .filter(|node| self.kind(*node) != NodeKind::Absent)
             .map(|node| self.range(node))
             .filter(is_part);
-        Some(EntryRange { key, value, depth: route.len() })
+        (depth > 0).then_some(EntryRange { key, value, depth })
     }
 
     /// Returns the offset of a key's second occurrence in the innermost mapping around another
     /// offset.
-    pub(crate) fn duplicate_key(
-        &self,
-        text: &str,
-        at: usize,
-        is_key: impl Fn(&str) -> bool,
-    ) -> Option<usize> {
+    pub(crate) fn duplicate_key(&self, at: usize, is_key: impl Fn(&str) -> bool) -> Option<usize> {
         let around = |mapping: u32| {
             let range = self.whole(mapping);
             (range.start <= at && at <= range.end).then_some(range.start)
         };
-        let known = self.duplicates.iter().filter(|(_, key)| is_key(self.text_of(*key, text)));
-        let known = known.filter_map(|(mapping, key)| Some((around(*mapping)?, *key)));
+        let known = self.duplicates.iter().filter(|duplicate| is_key(&duplicate.name));
         known
-            .max_by_key(|(start, key)| (*start, Reverse(*key)))
-            .map(|(_, key)| self.whole(key).start)
+            .filter_map(|duplicate| Some((around(duplicate.mapping)?, Reverse(duplicate.key))))
+            .max()
+            .map(|(_, Reverse(key))| self.whole(key).start)
     }
 
     fn kind(&self, node: u32) -> NodeKind {
@@ -173,24 +174,11 @@ impl DocumentNodes {
         self.nodes.get(node as usize).map_or(0..0, |node| node.whole as usize..node.end as usize)
     }
 
-    fn children_of(&self, node: u32) -> &[u32] {
-        let children = self.nodes.get(node as usize).map_or(0..0, |node| node.children.clone());
-        self.children.get(children.start as usize..children.end as usize).unwrap_or_default()
-    }
-
     /// Returns the node that an alias refers to; any other node itself.
     fn target(&self, node: u32) -> Option<u32> {
         match self.kind(node) {
             NodeKind::Alias(target) => target,
             _ => Some(node),
-        }
-    }
-
-    /// Returns the unescaped text of a key.
-    fn text_of<'a>(&'a self, key: u32, text: &'a str) -> &'a str {
-        match self.spelled.get(&key) {
-            Some(text) => text,
-            None => text.get(self.range(key)).unwrap_or_default(),
         }
     }
 }
@@ -199,12 +187,21 @@ impl DocumentNodes {
 struct Builder<'a> {
     text: &'a str,
     nodes: DocumentNodes,
-    /// Open collections, with their children so far.
-    open: Vec<(u32, Vec<u32>)>,
+    open: Vec<OpenCollection>,
     /// Nodes with anchors.
     anchors: HashMap<usize, u32>,
     /// The end of the text that previous events cover.
     read: usize,
+}
+
+/// A collection that is being read.
+struct OpenCollection {
+    node: u32,
+    /// The number of its children so far. Keys and values of a mapping alternate.
+    count: usize,
+    last: Option<u32>,
+    /// The step to the value of the key that was read last, if that is a scalar.
+    step: Option<u64>,
 }
 
 impl Builder<'_> {
@@ -232,10 +229,9 @@ impl Builder<'_> {
                     Some(tag) => (tag.start.min(range.start), range.end),
                     None => (range.start, range.end),
                 };
-                let differs = self.text.get(start..end) != Some(&*value);
-                let node = self.add(kind, start..end, anchor)?;
-                if is_key && differs && kind == NodeKind::Scalar {
-                    self.nodes.spelled.insert(node, value.into_owned());
+                let key = self.add(kind, start..end, anchor)?;
+                if is_key && kind == NodeKind::Scalar {
+                    self.name(key, &value)?;
                 }
             }
             Event::Alias(id) => {
@@ -277,14 +273,36 @@ impl Builder<'_> {
     fn add(&mut self, kind: NodeKind, range: Range<usize>, anchor: usize) -> Option<u32> {
         let number = u32::try_from(self.nodes.nodes.len()).ok()?;
         let (start, end) = (small(range.start), small(range.end));
-        self.nodes.nodes.push(DocumentNode { kind, whole: start, start, end, children: 0..0 });
+        self.nodes.nodes.push(DocumentNode { kind, whole: start, start, end });
         if anchor != 0 {
             self.anchors.insert(anchor, number);
         }
-        if let Some((_, children)) = self.open.last_mut() {
-            children.push(number);
+        let is_mapping = self.mapping().is_some();
+        if let Some(around) = self.open.last_mut() {
+            let (step, key) = match is_mapping {
+                true => (around.step.take(), around.last),
+                false => (Some(self.nodes.hasher.hash_one(around.count)), None),
+            };
+            if let Some(step) = step {
+                // Of several equal keys, the first counts.
+                self.nodes.children.entry((around.node, step)).or_insert((key, number));
+            }
+            around.count += 1;
+            around.last = Some(number);
         }
         Some(number)
+    }
+
+    /// Names the key that was added last.
+    fn name(&mut self, key: u32, name: &str) -> Option<()> {
+        let mapping = self.open.last_mut()?;
+        let step = self.nodes.hasher.hash_one(name);
+        mapping.step = Some(step);
+        if self.nodes.children.contains_key(&(mapping.node, step)) {
+            let (mapping, name) = (mapping.node, name.to_owned());
+            self.nodes.duplicates.push(DuplicateKey { mapping, key, name });
+        }
+        Some(())
     }
 
     fn begin(
@@ -296,43 +314,28 @@ impl Builder<'_> {
     ) -> Option<()> {
         let start = tag.map_or(range.start, |tag| tag.start.min(range.start));
         let node = self.add(kind, start..range.end, anchor)?;
-        self.open.push((node, Vec::new()));
+        self.open.push(OpenCollection { node, count: 0, last: None, step: None });
         Some(())
     }
 
     /// Closes a collection. In flow style it ends with its bracket, otherwise with its last child.
     fn end(&mut self, bracket: &Range<usize>) -> Option<()> {
-        let (number, mut children) = self.open.pop()?;
-        let last = children.last().map_or(0..0, |last| self.nodes.whole(*last)).end;
+        let OpenCollection { node, last, .. } = self.open.pop()?;
+        let last = last.map_or(0, |last| self.nodes.whole(last).end);
         let end = if bracket.is_empty() { last } else { last.max(bracket.end) };
-        if self.nodes.kind(number) == NodeKind::Mapping {
-            let (entries, _) = children.as_chunks_mut::<2>();
-            // The sort is stable, so the first of several equal keys stays first.
-            entries.sort_by(|[a, _], [b, _]| {
-                self.nodes.text_of(*a, self.text).cmp(self.nodes.text_of(*b, self.text))
-            });
-            let is_second = |pair: &&[[u32; 2]]| {
-                self.nodes.text_of(pair[0][0], self.text)
-                    == self.nodes.text_of(pair[1][0], self.text)
-            };
-            let second: Vec<u32> =
-                entries.windows(2).filter(is_second).map(|pair| pair[1][0]).collect();
-            self.nodes.duplicates.extend(second.into_iter().map(|key| (number, key)));
-        }
-        let first = u32::try_from(self.nodes.children.len()).ok()?;
-        self.nodes.children.extend(children);
-        let node = self.nodes.nodes.get_mut(number as usize)?;
-        node.children = first..u32::try_from(self.nodes.children.len()).ok()?;
+        let node = self.nodes.nodes.get_mut(node as usize)?;
         node.end = node.end.max(small(end));
         Some(())
     }
 
+    /// Returns the innermost open collection if it is a mapping.
+    fn mapping(&self) -> Option<&OpenCollection> {
+        self.open.last().filter(|around| self.nodes.kind(around.node) == NodeKind::Mapping)
+    }
+
     /// Returns whether the next node is a key of a mapping.
     fn is_at_key(&self) -> bool {
-        self.open.last().is_some_and(|(node, children)| {
-            // Keys and values alternate.
-            self.nodes.kind(*node) == NodeKind::Mapping && children.len().is_multiple_of(2)
-        })
+        self.mapping().is_some_and(|mapping| mapping.count.is_multiple_of(2))
     }
 
     /// Extends the range of a block scalar to its `|` or `>`. Before that header, only comments, an
@@ -348,12 +351,10 @@ impl Builder<'_> {
 
     /// Moves the range of an empty value to the position after its key's colon.
     fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
-        let key = self.open.last().filter(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
-        let Some(end) =
-            key.and_then(|(_, children)| children.last()).map(|key| self.nodes.range(*key).end)
-        else {
+        let Some(key) = self.mapping().and_then(|mapping| mapping.last) else {
             return range;
         };
+        let end = self.nodes.range(key).end;
         let rest = self.text.get(end..).unwrap_or_default();
         let body = rest.trim_start_matches([' ', '\t']);
         let at = end + rest.len() - body.len() + usize::from(body.starts_with(':'));
@@ -363,13 +364,13 @@ impl Builder<'_> {
     /// Extends the range of a block sequence to its first dash. The parser's range starts at the
     /// first item if the sequence has the indentation of its key.
     fn at_dash(&self, range: Range<usize>) -> Range<usize> {
-        let is_value =
-            self.open.last().is_some_and(|(node, _)| self.nodes.kind(*node) == NodeKind::Mapping);
         let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start])
             .map_or(0, |newline| newline + 1);
         let before = self.text.get(line..range.start).unwrap_or_default();
         let dash = line + before.len() - before.trim_start_matches(' ').len();
-        if is_value && self.text.get(dash..).is_some_and(|rest| rest.starts_with('-')) {
+        if self.mapping().is_some()
+            && self.text.get(dash..).is_some_and(|rest| rest.starts_with('-'))
+        {
             return dash..range.end.max(dash);
         }
         range
@@ -379,4 +380,43 @@ impl Builder<'_> {
 /// Converts an offset in a text whose length is known to fit into `u32`.
 fn small(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, route: &[RouteStep]) -> Option<(String, String, usize)> {
+        let nodes = DocumentNodes::parse(text).unwrap();
+        let cut = |range: Option<Range<usize>>| {
+            range.map(|range| text[range].to_owned()).unwrap_or_default()
+        };
+        nodes
+            .find(text, DocumentShape::Document, route)
+            .map(|found| (cut(found.key), cut(found.value), found.depth))
+    }
+
+    #[test]
+    fn a_node_has_its_key_and_its_value() {
+        let text = "spec:\n  count: {active: 3}\n  list:\n  - a: 1\n  - b\n  empty:\n";
+        let at = |route: Vec<RouteStep>| found(text, &route).unwrap();
+
+        assert_eq!(
+            at(vec!["spec".into(), "count".into(), "active".into()]),
+            ("active".into(), "3".into(), 3)
+        );
+        assert_eq!(
+            at(vec!["spec".into(), "list".into(), 1.into()]),
+            (String::new(), "b".into(), 3)
+        );
+        assert_eq!(at(vec!["spec".into(), "empty".into()]), ("empty".into(), String::new(), 2));
+    }
+
+    #[test]
+    fn what_is_missing_is_found_at_its_parent() {
+        let at = |route: Vec<RouteStep>| found("spec:\n  count: 3\n", &route);
+
+        assert_eq!(at(vec!["spec".into(), "nodes".into(), "x".into()]).unwrap().2, 1);
+        assert_eq!(at(vec!["metadata".into()]), None);
+    }
 }

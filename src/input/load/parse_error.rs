@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::de::DeserializeOwned;
 
-use super::lookup;
+use super::texts;
 use crate::base::text::bounded::{self, TextLimitExceeded};
 use crate::base::text::{pattern, yaml};
 
@@ -27,7 +27,7 @@ impl ParseError {
         let mut location = location;
         if message.contains("duplicate") {
             // Parsers report the mapping, or the end of the key.
-            location = location.map(|at| lookup::duplicate_key(text, &message, at).unwrap_or(at));
+            location = location.map(|at| texts::duplicate_key(text, &message, at).unwrap_or(at));
         } else if let Some(line) =
             location.and_then(|(line, _)| text.lines().nth(line.checked_sub(1)?))
             && line.trim_start_matches(' ').starts_with('\t')

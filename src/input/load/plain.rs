@@ -131,7 +131,8 @@ impl<'d> PlainScalars<'d> {
         }
         let text = self.document.text();
         let nodes = self.nodes.get_or_init(|| DocumentNodes::parse(text)).as_ref()?;
-        nodes.find(text, self.document.origin.shape, route)
+        let found = nodes.find(text, self.document.origin.shape, route)?;
+        (found.depth == route.len()).then_some(found)
     }
 }
 

@@ -8,7 +8,6 @@ use camino::Utf8Path;
 use regex::Regex;
 
 use super::files::Files;
-use super::lookup;
 use super::nodes::{DocumentNodes, EntryRange};
 use super::quoting;
 use crate::base::finding::position::{Origin, Place, Position, RouteStep};
@@ -134,7 +133,7 @@ impl FileText {
         };
         // Depth 0 is the document itself, which its object's name represents.
         let is_there = found.depth == 0 || found.depth == route.len();
-        let value = found.value.clone().filter(|value| lookup::is_plain(&self.text[value.clone()]));
+        let value = found.value.clone().filter(|value| is_plain(&self.text[value.clone()]));
         let marked = match (&found.key, value) {
             (Some(key), None) => key.clone(),
             (Some(key), Some(_)) if by_key || !is_there => key.clone(),
@@ -163,7 +162,7 @@ impl FileText {
             self.parsed.insert(range.clone(), DocumentNodes::parse(document));
         }
         let nodes = self.parsed.get(&range)?.as_ref()?;
-        let found = lookup::find(nodes, document, origin.shape, route)?;
+        let found = nodes.find(document, origin.shape, route)?;
         let moved = |part: Range<usize>| range.start + part.start..range.start + part.end;
         Some(EntryRange { key: found.key.map(moved), value: found.value.map(moved), ..found })
     }
@@ -228,24 +227,16 @@ impl FileText {
         offset..offset + self.text[offset..end.max(offset)].trim_end().len()
     }
 
-    /// Returns the text from `start` to the end of the line, without a trailing comment. The text
-    /// before `known` contains no comment.
-    fn said(&self, start: usize, known: usize) -> Range<usize> {
-        let end = self.rest_of_line(start).end;
-        let rest = self.text.get(known..end).unwrap_or_default();
-        static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|\s)#"));
-        let comment = COMMENT.find(rest).map(|found| known + found.end() - 1);
-        let end = comment.unwrap_or(end).max(start);
-        start..start + self.text[start..end].trim_end().len()
-    }
-
     /// Returns the part of a range on its first line, without a comment.
     fn on_one_line(&self, range: Range<usize>) -> Range<usize> {
-        if range.end <= self.rest_of_line(range.start).end {
-            range
-        } else {
-            self.said(range.start, range.start)
+        let line = self.rest_of_line(range.start);
+        if range.end <= line.end {
+            return range;
         }
+        static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|\s)#"));
+        let comment = COMMENT.find(&self.text[line.clone()]);
+        let end = comment.map_or(line.end, |found| line.start + found.end() - 1);
+        line.start..line.start + self.text[line.start..end].trim_end().len()
     }
 
     /// Returns the line, the column and the column after the end. All count from 1, columns in
@@ -259,11 +250,10 @@ impl FileText {
 
     fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
         let TextSpot { marked, found } = self.spot_of(place)?;
-        let number = self.line_number(marked.start);
-        let line = self.line(number)?;
+        let line = self.line(self.line_number(marked.start))?;
         let (Some(found), Place::Node(origin, route) | Place::Key(origin, route)) = (found, place)
         else {
-            return self.key_excerpt(number, line, marked);
+            return self.key_excerpt(marked);
         };
         // The value may be on a line below its key, so only the part on this line counts.
         // The value of an alias may precede the key.
@@ -290,7 +280,7 @@ impl FileText {
         // finding itself is shown.
         let is_hidden = is_secret && found.depth > 0 && !quoting::is_name(route)
             || quoting::is_secret_route(route)
-            || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
+            || is_guarded && !(is_own && is_plain(&self.text[marked.clone()]));
         // A value is judged as a whole: what is wrapped to other lines is not shown.
         let is_harmless = value == whole
             && value.clone().is_none_or(|value| quoting::is_harmless(&self.text[value]));
@@ -307,34 +297,30 @@ impl FileText {
             let around =
                 (1..found.depth).find_map(|depth| self.whole_node(origin, &route[..depth], &line));
             let shown = around.filter(|_| !is_alone).unwrap_or(start..end);
-            return Some(self.cut(number, line, marked, shown));
+            return self.cut(marked, shown);
         }
         if key.is_some_and(|key| marked.start == key.start) {
-            let mut excerpt = self.cut(number, line, marked, start..end);
+            let mut excerpt = self.cut(marked, start..end)?;
             excerpt.after.push_str(": …");
             return Some(excerpt);
         }
         // Marks the value's position and hides the value.
-        let excerpt = self.cut(number, line, marked.start..marked.start, start..marked.start);
+        let excerpt = self.cut(marked.start..marked.start, start..marked.start)?;
         Some(Excerpt { marked: "…".to_owned(), ..excerpt })
     }
 
     /// Returns the key around a place in a text whose meaning is unknown, so that no value is shown.
-    fn key_excerpt(
-        &self,
-        number: usize,
-        line: Range<usize>,
-        marked: Range<usize>,
-    ) -> Option<Excerpt> {
+    fn key_excerpt(&self, marked: Range<usize>) -> Option<Excerpt> {
+        let line = self.line(self.line_number(marked.start))?;
         let body = line.end - self.text[line.clone()].trim_start_matches([' ', '-', '\t']).len();
         let key = quoting::entry_key(&self.text, line.clone(), marked.start)
-            .or_else(|| quoting::entry_key(&self.text, line.clone(), body))?;
+            .or_else(|| quoting::entry_key(&self.text, line, body))?;
         if marked.start <= key.start {
-            let mut excerpt = self.cut(number, line, key.clone(), key);
+            let mut excerpt = self.cut(key.clone(), key)?;
             excerpt.after.push_str(": …");
             return Some(excerpt);
         }
-        let mut excerpt = self.cut(number, line, key.end..key.end, key);
+        let mut excerpt = self.cut(key.end..key.end, key)?;
         excerpt.before.push_str(": ");
         Some(Excerpt { marked: "…".to_owned(), ..excerpt })
     }
@@ -355,13 +341,9 @@ impl FileText {
 
     /// Returns the shown part of a line, and the part of the mark that is within. Text before it is
     /// replaced by `…`, except indentation and dashes.
-    fn cut(
-        &self,
-        number: usize,
-        line: Range<usize>,
-        marked: Range<usize>,
-        shown: Range<usize>,
-    ) -> Excerpt {
+    fn cut(&self, marked: Range<usize>, shown: Range<usize>) -> Option<Excerpt> {
+        let number = self.line_number(marked.start);
+        let line = self.line(number)?;
         let within = |part: Range<usize>, around: &Range<usize>| {
             let start = part.start.clamp(around.start, around.end);
             start..part.end.clamp(start, around.end)
@@ -371,12 +353,12 @@ impl FileText {
         let before = &self.text[line.start..shown.start];
         let says_nothing = before.chars().all(|c| matches!(c, ' ' | '-' | '\t'));
         let before = if says_nothing { before } else { "… " };
-        Excerpt {
+        Some(Excerpt {
             line: number,
             before: format!("{before}{}", &self.text[shown.start..marked.start]),
             marked: self.text[marked.clone()].to_owned(),
             after: self.text[marked.end..shown.end].to_owned(),
-        }
+        })
     }
 
     /// Returns whether the object is a Secret of some kind or may be one: a kind may be an alias or
@@ -389,5 +371,50 @@ impl FileText {
         kind.is_some_and(|kind| {
             self.text[kind.clone()].contains("Secret") || !is_word(self.text[kind].trim())
         })
+    }
+}
+
+/// Returns whether a node's text is a scalar on one line. Mappings, sequences and block scalars are
+/// marked by their keys.
+fn is_plain(text: &str) -> bool {
+    match text.chars().next() {
+        None | Some('{' | '[' | '|' | '>' | '&' | '*' | '!') => false,
+        Some('"' | '\'') => !text.contains('\n'),
+        Some(_) => {
+            !text.contains('\n')
+                && !text.contains(": ")
+                && !text.ends_with(':')
+                && !text.starts_with("- ")
+        }
+    }
+}
+
+/// Returns line and column of the second occurrence of the key that a parser's message names, in
+/// the mapping around the parser's line and column.
+pub(super) fn duplicate_key(
+    text: &str,
+    message: &str,
+    (line, column): (usize, usize),
+) -> Option<(usize, usize)> {
+    let text = FileText::new(text.to_owned());
+    let at = text.word_at(line, Some(column))?.start;
+    let is_named = |key: &str| message.ends_with(&format!("duplicate key `{key}`"));
+    let key = DocumentNodes::parse(&text.text)?.duplicate_key(at, is_named)?;
+    let (line, column, _) = text.position(key..key);
+    Some((line, column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_on_a_line_are_plain() {
+        for text in ["3", "\"a: b\"", "http://x", "-1", "a b"] {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in ["", "a: 1", "a:\n  b", "- 1", "{}", "[1]", "|\n  x", "*a", "a\n  b"] {
+            assert!(!is_plain(text), "{text}");
+        }
     }
 }
