@@ -33,7 +33,8 @@ impl Files {
         if files.is_empty() {
             return EarlierTexts::default();
         }
-        self.texts_in_history(files, is_wanted).unwrap_or_else(|_| EarlierTexts::all_unknown(files))
+        let unknown = |_| EarlierTexts { unknown: files.clone(), ..EarlierTexts::default() };
+        self.texts_in_history(files, is_wanted).unwrap_or_else(unknown)
     }
 
     fn texts_in_history(
@@ -41,9 +42,7 @@ impl Files {
         files: &BTreeSet<Utf8PathBuf>,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<EarlierTexts, GitError> {
-        let Some(opened) = open::open(self.root())? else {
-            return Ok(EarlierTexts::all_unknown(files));
-        };
+        let opened = open::expect(self.root())?;
         let repo = &opened.repo;
         let mut commit = match self.commit() {
             Some(id) => repo.find_commit(id)?,
@@ -83,11 +82,5 @@ impl Files {
             commit = parent;
         }
         Ok(earlier)
-    }
-}
-
-impl EarlierTexts {
-    fn all_unknown(files: &BTreeSet<Utf8PathBuf>) -> Self {
-        EarlierTexts { unknown: files.clone(), ..Self::default() }
     }
 }

@@ -265,8 +265,13 @@ pub(crate) struct ListEntry<'k> {
 
 /// Returns the entries of the lists with resources and components.
 pub(crate) fn resource_entries(own: &Kustomization) -> impl Iterator<Item = ListEntry<'_>> {
-    let lists =
-        [("resources", &own.resources), ("bases", &own.bases), ("components", &own.components)];
+    entries([("resources", &own.resources), ("bases", &own.bases), ("components", &own.components)])
+}
+
+/// Returns the entries of lists of texts.
+fn entries<'k, const N: usize>(
+    lists: [(&'static str, &'k Option<Vec<String>>); N],
+) -> impl Iterator<Item = ListEntry<'k>> {
     lists.into_iter().flat_map(|(list, entries)| {
         let entries = entries.iter().flatten().enumerate();
         entries.map(move |(index, text)| ListEntry { list, index, text })
@@ -275,20 +280,15 @@ pub(crate) fn resource_entries(own: &Kustomization) -> impl Iterator<Item = List
 
 /// Returns the entries of other lists that name a file.
 pub(crate) fn file_entries(own: &Kustomization) -> Vec<ListEntry<'_>> {
-    let lists = [
+    let paths = entries([
         ("configurations", &own.configurations),
         ("crds", &own.crds),
         ("generators", &own.generators),
         ("patchesStrategicMerge", &own.patches_strategic_merge),
         ("transformers", &own.transformers),
         ("validators", &own.validators),
-    ];
-    let mut files: Vec<ListEntry<'_>> = Vec::new();
-    for (list, entries) in lists {
-        let entries = entries.iter().flatten().enumerate();
-        let entries = entries.filter(|(_, entry)| !is_inline(entry));
-        files.extend(entries.map(|(index, text)| ListEntry { list, index, text }));
-    }
+    ]);
+    let mut files: Vec<ListEntry<'_>> = paths.filter(|entry| !is_inline(entry.text)).collect();
     let patches = [("patches", &own.patches), ("patchesJson6902", &own.patches_json6902)];
     for (list, patches) in patches {
         let paths = patches.iter().flatten().map(Patch::path).enumerate();

@@ -228,23 +228,19 @@ impl Files {
 
     /// Returns the directory that an error is about, if permission to read it was denied.
     fn closed_by(&self, error: &ignore::Error) -> Option<Utf8PathBuf> {
+        if error.io_error()?.kind() != io::ErrorKind::PermissionDenied {
+            return None;
+        }
         let mut inner = error;
-        let mut directory = None;
-        loop {
+        let path = loop {
             match inner {
-                ignore::Error::WithPath { path, err } => {
-                    directory = Utf8Path::from_path(path);
-                    inner = err;
-                }
+                ignore::Error::WithPath { path, .. } => break path,
                 ignore::Error::WithDepth { err, .. }
                 | ignore::Error::WithLineNumber { err, .. } => inner = err,
-                ignore::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    break;
-                }
                 _ => return None,
             }
-        }
-        let directory = directory?.strip_prefix(&self.root).ok()?;
+        };
+        let directory = Utf8Path::from_path(path)?.strip_prefix(&self.root).ok()?;
         // Without the root there is nothing to read, so that is an error.
         (!directory.as_str().is_empty()).then(|| directory.to_owned())
     }
@@ -257,12 +253,9 @@ impl Files {
     ///
     /// If a directory cannot be read.
     pub fn files_below(&self, directory: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        let entries = self.entries_below(directory)?;
-        Ok(entries
-            .into_iter()
-            .filter(|(_, kind)| *kind == EntryKind::File)
-            .map(|(path, _)| path)
-            .collect())
+        let mut entries = self.entries_below(directory)?;
+        entries.retain(|(_, kind)| *kind == EntryKind::File);
+        Ok(entries.into_iter().map(|(path, _)| path).collect())
     }
 
     /// Returns every entry below a directory, sorted and relative to the root. Links are not

@@ -70,23 +70,14 @@ fn has_secret_word(text: &str) -> bool {
     let plain: String = text.to_lowercase().replace(['-', '_', ' '], "");
     SECRET_NAMES.iter().any(|word| plain.contains(word))
         || is_secret_word(&plain)
-        || words(text).any(|word| is_secret_word(&word))
+        || words(text).iter().any(|word| is_secret_word(word))
 }
 
 /// Returns the words of a text in lower case. `clientSecret` has two.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    let mut words = vec![String::new()];
-    let mut before = ' ';
-    for c in text.chars() {
-        if !c.is_alphanumeric() || before.is_lowercase() && c.is_uppercase() {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            word.extend(c.to_lowercase());
-        }
-        before = c;
-    }
-    words.into_iter()
+fn words(text: &str) -> Vec<String> {
+    static BOUNDARY: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\p{Lowercase})(\p{Uppercase})"));
+    let text = BOUNDARY.replace_all(text, "$1 $2").to_lowercase();
+    text.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
 }
 
 /// Returns whether a word suggests a secret, even if misspelled: `secert`, `pasword`, `tokn`.
@@ -141,7 +132,7 @@ pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
         before[begin..].contains("PRIVATE KEY") && !before[begin..].contains("-----END ")
     });
     let (key, value) = own.split_once(':').unwrap_or((own, ""));
-    let last = words(key.trim_end_matches(['"', '\''])).last().unwrap_or_default();
+    let last = words(key.trim_end_matches(['"', '\''])).pop().unwrap_or_default();
     let is_password =
         matches!(last.as_str(), "password" | "passwd" | "pwd" | "token" | "passphrase");
     is_in_key || is_password && !value.trim().is_empty() || is_secret_manifest(&text[document])
