@@ -12,10 +12,10 @@ const RANDOM: usize = 5;
 const HASH: std::ops::RangeInclusive<usize> = RANDOM + 1..=10;
 /// Characters of random texts. Without vowels, no word is among them.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-/// Stands for a random character in a [`NamePattern`], because no name has it.
-const ANY: u8 = b'*';
+/// Stands for a random character in a [`NamePattern`], because no text in UTF-8 has it.
+const ANY: u8 = 0xff;
 /// Stands for a digit.
-const DIGIT: u8 = b'#';
+const DIGIT: u8 = 0xfe;
 
 /// How well a name fits a pattern; the best is last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,11 +31,9 @@ pub enum NameFit {
 struct NamePattern(Vec<u8>);
 
 impl NamePattern {
-    /// Returns the form of a fixed name; `None` if no object can have it.
-    fn fixed(name: &str) -> Option<Self> {
-        let is_valid =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-        (!name.is_empty() && name.bytes().all(is_valid)).then(|| Self(name.into()))
+    /// Returns the form of a fixed name.
+    fn fixed(name: &str) -> Self {
+        Self(name.into())
     }
 
     /// Returns the form of the names that an object with this name gives.
@@ -58,15 +56,19 @@ impl NamePattern {
         std::iter::once(self.generated()).chain(hashes)
     }
 
+    /// Returns how well a name fits; `None` for one that no object can have.
     fn fit(&self, name: &str) -> Option<NameFit> {
-        if self.0.len() != name.len() {
+        let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.bytes().all(|byte| is_part(byte) || b"-.".contains(&byte));
+        if self.0.len() != name.len() || !is_name {
             return None;
         }
         let mut fit = NameFit::Exact;
         for (pattern, byte) in self.0.iter().zip(name.bytes()) {
             match *pattern {
                 ANY if ALPHABET.contains(&byte) => {}
-                ANY if byte.is_ascii_lowercase() || byte.is_ascii_digit() => fit = NameFit::Form,
+                ANY if is_part(byte) => fit = NameFit::Form,
                 DIGIT if byte.is_ascii_digit() => {}
                 ANY | DIGIT => return None,
                 other if other == byte => {}
@@ -94,7 +96,7 @@ impl MachineNames {
 
     /// Returns those of a control plane that a ClusterClass makes for a Cluster.
     pub fn control_plane_of_class(cluster: &str) -> Self {
-        Self::for_control_plane(NamePattern::fixed(cluster).map(NamePattern::generated))
+        Self::for_control_plane(NamePattern::fixed(cluster).generated())
     }
 
     /// Returns those of a MachineDeployment.
@@ -104,50 +106,46 @@ impl MachineNames {
 
     /// Returns those of a MachineDeployment that a ClusterClass makes for a Cluster.
     pub fn deployment_of_class(cluster: &str, deployment: &str) -> Self {
-        let name = format!("{cluster}-{deployment}");
-        Self::for_deployment(NamePattern::fixed(&name).map(NamePattern::generated))
+        Self::for_deployment(NamePattern::fixed(&format!("{cluster}-{deployment}")).generated())
     }
 
     /// Returns those of a MachineSet.
     pub fn machine_set(name: &str) -> Self {
-        Self::for_machine_sets(Vec::from_iter(NamePattern::fixed(name)))
+        Self::for_machine_sets(vec![NamePattern::fixed(name)])
     }
 
     /// Returns that of a single Machine.
     pub fn machine(name: &str) -> Self {
-        Self { machines: Vec::from_iter(NamePattern::fixed(name)), ..Self::default() }
+        Self { machines: vec![NamePattern::fixed(name)], ..Self::default() }
     }
 
     /// Adds the names that Cluster API before 1.7 gave to Metal3Machines, after their template.
     #[must_use]
     pub fn with_template(mut self, template: &str) -> Self {
-        self.machines.extend(NamePattern::fixed(template).map(NamePattern::generated));
+        self.machines.push(NamePattern::fixed(template).generated());
         self
     }
 
     /// Adds the numbered names that k0smotron before 1.4 gave to Machines.
     #[must_use]
     pub fn with_numbers(mut self, control_plane: &str) -> Self {
-        let numbers = ["-#", "-##", "-###"].map(|number| {
-            let mut name = NamePattern::fixed(control_plane)?.0;
-            name.extend(number.bytes());
-            Some(NamePattern(name))
-        });
-        self.machines.extend(numbers.into_iter().flatten());
+        self.machines.extend((1..=3).map(|digits| {
+            let mut name = NamePattern::fixed(control_plane).0;
+            name.push(b'-');
+            name.extend(std::iter::repeat_n(DIGIT, digits));
+            NamePattern(name)
+        }));
         self
     }
 
-    fn for_control_plane(owner: Option<NamePattern>) -> Self {
-        Self {
-            machines: owner.iter().cloned().map(NamePattern::generated).collect(),
-            machine_sets: Vec::new(),
-            owner,
-        }
+    fn for_control_plane(owner: NamePattern) -> Self {
+        let machines = vec![owner.clone().generated()];
+        Self { machines, machine_sets: Vec::new(), owner: Some(owner) }
     }
 
-    fn for_deployment(owner: Option<NamePattern>) -> Self {
-        let machine_sets = owner.iter().cloned().flat_map(NamePattern::machine_sets);
-        Self { owner: owner.clone(), ..Self::for_machine_sets(machine_sets.collect()) }
+    fn for_deployment(owner: NamePattern) -> Self {
+        let machine_sets = owner.clone().machine_sets().collect();
+        Self { owner: Some(owner), ..Self::for_machine_sets(machine_sets) }
     }
 
     fn for_machine_sets(machine_sets: Vec<NamePattern>) -> Self {
