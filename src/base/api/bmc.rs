@@ -4,9 +4,13 @@
 //! Unlike Metal3, sipgen refuses an address without a host: no driver reaches anything by it.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::LazyLock;
 
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::base::text::pattern;
 
 /// Drivers of Metal3 that use Redfish. Each may end in `+http` or `+https`.
 const REDFISH: [&str; 7] = [
@@ -72,20 +76,20 @@ impl BmcAddress {
     ///
     /// If Metal3 cannot parse it.
     pub fn parse(address: &str) -> Result<Self, InvalidBmcAddress> {
-        let url = parse_lenient(address).ok_or(InvalidBmcAddress::Malformed)?;
-        let (host, port) = split_port(&url.authority);
-        if host.is_empty() {
+        let parsed = parse_lenient(address).ok_or(InvalidBmcAddress::Malformed)?;
+        if parsed.host.is_empty() {
             return Err(InvalidBmcAddress::NoHost);
         }
-        if host.parse::<IpAddr>().is_err() && !is_dns_name(host) {
+        if parsed.host.parse::<IpAddr>().is_err() && !is_dns_name(&parsed.host) {
             return Err(InvalidBmcAddress::Host);
         }
-        Ok(Self {
-            host: host.to_owned(),
-            port: port.to_owned(),
-            scheme: url.scheme,
-            path: url.path,
-        })
+        Ok(parsed)
+    }
+
+    /// Returns an address whose authority has no user.
+    fn new(scheme: &str, authority: &str, path: String) -> Self {
+        let (host, port) = split_port(authority);
+        Self { scheme: scheme.to_owned(), host: host.to_owned(), port: port.to_owned(), path }
     }
 
     /// Returns the driver without its transport.
@@ -140,24 +144,12 @@ impl BmcAddress {
     }
 }
 
-/// The parts of a URL that matter.
-struct Url {
-    scheme: String,
-    /// Host and port as written.
-    authority: String,
-    path: String,
-}
-
 /// Parses a URL as Go does, or else a bare host.
-fn parse_lenient(address: &str) -> Option<Url> {
+fn parse_lenient(address: &str) -> Option<BmcAddress> {
     match parse_like_go(address) {
-        None => is_host_with_port(address).then(|| Url {
-            scheme: "ipmi".to_owned(),
-            authority: address.to_owned(),
-            path: String::new(),
-        }),
+        None => is_host_with_port(address).then(|| BmcAddress::new("ipmi", address, String::new())),
         Some(None) => parse_like_go(&address.replacen(':', "://", 1))?,
-        Some(Some(url)) if url.scheme.is_empty() && url.authority.is_empty() => {
+        Some(Some(url)) if url.scheme.is_empty() && url.host.is_empty() && url.port.is_empty() => {
             parse_like_go(&format!("ipmi://{address}"))?
         }
         Some(url) => url,
@@ -166,13 +158,17 @@ fn parse_lenient(address: &str) -> Option<Url> {
 
 /// Parses a text as `url.Parse` of Go does; the URL is `None` if its scheme has a text that is no
 /// path.
-fn parse_like_go(text: &str) -> Option<Option<Url>> {
+fn parse_like_go(text: &str) -> Option<Option<BmcAddress>> {
     if text.bytes().any(|byte| byte.is_ascii_control()) {
         return None;
     }
-    let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
-    let (scheme, rest) = split_scheme(text)?;
-    let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+    // Scheme, authority with path, and fragment.
+    static URL: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^(?:([A-Za-z][-+.A-Za-z0-9]*):)?([^?#]*)(?:\?[^#]*)?(?:#(.*))?$")
+    });
+    let found = URL.captures(text)?;
+    let [scheme, rest, fragment] =
+        [1, 2, 3].map(|group| found.get(group).map_or("", |part| part.as_str()));
     let scheme = scheme.to_ascii_lowercase();
     decoded(fragment)?;
     if !rest.starts_with('/') {
@@ -189,19 +185,7 @@ fn parse_like_go(text: &str) -> Option<Option<Url>> {
         Some(rest) => rest.find('/').map_or((rest, ""), |at| rest.split_at(at)),
         None => ("", rest),
     };
-    let authority = host_and_port(authority)?.to_owned();
-    Some(Some(Url { scheme, authority, path: decoded(path)? }))
-}
-
-/// Splits a scheme off; it is empty if there is none.
-fn split_scheme(text: &str) -> Option<(&str, &str)> {
-    let Some((scheme, rest)) = text.split_once(':') else {
-        return Some(("", text));
-    };
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-    let is_scheme =
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_part);
-    (!scheme.is_empty()).then_some(if is_scheme { (scheme, rest) } else { ("", text) })
+    Some(Some(BmcAddress::new(&scheme, host_and_port(authority)?, decoded(path)?)))
 }
 
 /// Returns the host and port of an authority without its user; `None` if Go refuses it.

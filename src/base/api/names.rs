@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use derive_more::Display;
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::base::text::pattern;
 
 /// The pattern of [`Namespace`] for schemas. The length has its own schema keyword.
 pub const NAMESPACE_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
@@ -112,14 +115,9 @@ impl FromStr for StorageSize {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let number =
-            ["Mi", "Gi", "Ti"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or_default();
-        let is_size = matches!(number.len(), 1..=6)
-            && number.bytes().all(|c| c.is_ascii_digit())
-            && !number.starts_with('0');
-        is_size.then(|| Self(text.to_owned())).ok_or_else(|| {
-            Invalid::because("is not the size of a volume, such as `500Mi` or `10Gi`")
-        })
+        static SIZE: LazyLock<Regex> = LazyLock::new(|| pattern(STORAGE_SIZE_PATTERN));
+        let invalid = || Invalid::because("is not the size of a volume, such as `500Mi` or `10Gi`");
+        SIZE.is_match(text).then(|| Self(text.to_owned())).ok_or_else(invalid)
     }
 }
 

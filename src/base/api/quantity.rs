@@ -3,31 +3,28 @@
 //! `kube_quantity` computes with 28 decimal digits. A quantity may have more, and larger ones than
 //! fit are valid for the API server, which caps them.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::base::text::pattern;
 
 /// A quantity or version as written, even if it looks like a number. The YAML parser returns the
 /// source text of a scalar where a text is expected.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+// Each field of this type has its own description.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(with = "serde_json::Value", inline, description = "", extend(
+    "x-kubernetes-int-or-string" = true,
+    "x-editor" = {"type": ["string", "number", "null"]}
+))]
 pub struct WrittenText(pub String);
 
-impl JsonSchema for WrittenText {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"x-kubernetes-int-or-string": true, "x-editor": {"type": ["string", "number", "null"]}})
-    }
-}
-
 /// Suffixes of quantities with their factors, as base and exponent.
-const SUFFIXES: [(&str, u32, i32); 15] = [
+const SUFFIXES: [(&str, u32, i32); 16] = [
+    ("", 10, 0),
     ("Ki", 2, 10),
     ("Mi", 2, 20),
     ("Gi", 2, 30),
@@ -65,25 +62,20 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 }
 
 fn in_units(text: &str, unit: u128) -> Option<u64> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-'))
-        .unwrap_or(text.len());
-    let (number, suffix) = text.split_at(end);
-    let (base, power) = match suffix {
-        "" => (10, 0),
-        _ => match suffix.strip_prefix(['e', 'E']).filter(|exponent| !exponent.is_empty()) {
-            Some(exponent) => (10, exponent.parse::<i32>().ok()?),
-            None => SUFFIXES
-                .iter()
-                .find(|(known, ..)| *known == suffix)
-                .map(|(_, base, power)| (*base, *power))?,
-        },
+    static QUANTITY: LazyLock<Regex> = LazyLock::new(|| pattern(QUANTITY_PATTERN));
+    let found = QUANTITY.captures(text)?;
+    let number = found.get(2)?.as_str();
+    let suffix = found.get(3).map_or("", |suffix| suffix.as_str());
+    let (base, power) = match suffix.strip_prefix(['e', 'E']).filter(|rest| !rest.is_empty()) {
+        Some(exponent) => (10, exponent.parse::<i32>().ok()?),
+        None => {
+            let (_, base, power) = SUFFIXES.into_iter().find(|(known, ..)| *known == suffix)?;
+            (base, power)
+        }
     };
-    let number = number.strip_prefix('+').unwrap_or(number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number || digits.len() > MOST_DIGITS {
+    if digits.len() > MOST_DIGITS {
         return None;
     }
     let mut numerator: u128 = digits.parse().ok()?;
