@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::network::IpNetwork;
 use crate::base::text::counted;
 
 /// The mistake in an address that is not reachable.
@@ -67,18 +68,11 @@ pub(super) fn parse_address(text: &str) -> Result<Option<(IpAddr, Option<u32>)>,
     if text.is_empty() || text == "<no value>" {
         return Ok(None);
     }
-    let (address, prefix) = match text.split_once('/') {
-        Some((address, prefix)) => (address, Some(prefix)),
-        None => (text, None),
+    let parsed = match IpNetwork::parse(text) {
+        Some(network) => Some((network.address(), Some(network.prefix()))),
+        None => text.parse().ok().map(|address| (address, None)),
     };
-    let malformed = || in_words(text);
-    let address: IpAddr = address.parse().map_err(|_| malformed())?;
-    let longest = if address.is_ipv4() { 32 } else { 128 };
-    match prefix.map(str::parse::<u32>) {
-        None => Ok(Some((address, None))),
-        Some(Ok(prefix)) if prefix <= longest => Ok(Some((address, Some(prefix)))),
-        Some(_) => Err(malformed()),
-    }
+    parsed.map(Some).ok_or_else(|| in_words(text))
 }
 
 /// Describes an invalid `ip_address`. The value may be a password in the wrong place, so it is
