@@ -238,11 +238,7 @@ impl FluxInstance {
 }
 
 /// A ResourceSet, limited to templates and inputs that it has itself.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ResourceSet {
-    /// The desired state.
-    pub spec: ResourceSetSpec,
-}
+pub type ResourceSet = AgentManifest<ResourceSetSpec>;
 
 /// The spec of a ResourceSet.
 #[derive(Debug, Clone, Default, Deserialize)]

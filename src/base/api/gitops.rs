@@ -16,18 +16,7 @@ use super::host::Metadata;
 
 /// The agent that applies the generated manifests.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Display,
-    Serialize,
-    Deserialize,
-    JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Display, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Agent")]
@@ -184,25 +173,22 @@ pub type Application = AgentManifest<ApplicationSpec>;
 
 /// The spec of an Application, with one source or several.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ApplicationSpec {
     /// The project; default: `default`.
     pub project: Option<String>,
     /// The only source.
-    #[serde(default, deserialize_with = "without_unset_options")]
+    #[serde(deserialize_with = "without_unset_options")]
     pub source: Option<ApplicationSource>,
     /// Several sources.
     pub sources: Option<Vec<ApplicationSource>>,
     /// A source whose build Argo CD commits to a branch, and applies from there.
-    #[serde(rename = "sourceHydrator")]
     pub source_hydrator: Option<SourceHydrator>,
     /// The target cluster.
-    #[serde(default)]
     pub destination: ApplicationDestination,
     /// The options for applying objects.
-    #[serde(rename = "syncPolicy")]
     pub sync_policy: Option<yaml_serde::Value>,
     /// Fields that Argo CD does not compare.
-    #[serde(rename = "ignoreDifferences")]
     pub ignore_differences: Option<yaml_serde::Value>,
 }
 
@@ -355,12 +341,11 @@ impl ApplicationSetSpec {
 
 /// The template of an Application.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 pub struct ApplicationTemplate {
     /// Name and namespace of each Application.
-    #[serde(default)]
     pub metadata: AgentObjectName,
     /// The desired state of each Application.
-    #[serde(default)]
     pub spec: ApplicationSpec,
 }
 
@@ -422,20 +407,19 @@ pub struct ClusterGenerator {
 
 /// Generators nested in a matrix or merge generator.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Generators {
     /// The nested generators. Those of a matrix may contain parameters of the ones before them.
     pub generators: Vec<yaml_serde::Value>,
     /// Fields that replace those of the ApplicationSet's template.
     pub template: Option<IgnoredAny>,
     /// The parameters by which a merge generator matches parameter sets.
-    #[serde(rename = "mergeKeys")]
     pub merge_keys: Vec<String>,
 }
 
 /// Parameters from a repo.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct GitGenerator {
     /// The URL of the repo.
     #[serde(rename = "repoURL")]
@@ -447,7 +431,6 @@ pub struct GitGenerator {
     /// Globs of files that contain parameters.
     pub files: Vec<GitDirectory>,
     /// The prefix of the names of path parameters.
-    #[serde(rename = "pathParamPrefix")]
     pub path_param_prefix: Option<String>,
     /// Additional parameters.
     pub values: Option<yaml_serde::Value>,

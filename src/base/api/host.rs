@@ -201,11 +201,11 @@ pub struct BareMetalHostSpec {
     #[serde(rename = "bootMACAddress")]
     pub boot_mac_address: Option<String>,
     /// The Secret with the host's network data; its namespace defaults to the host's.
-    pub network_data: Option<NamespacedReference>,
+    pub network_data: Option<ObjectReference>,
     /// The Secret with the network data for inspection. sipgen reads it if `networkData` is absent.
     pub preprovisioning_network_data_name: Option<String>,
     /// The object that uses the host; set when a Machine claims the host.
-    pub consumer_ref: Option<Consumer>,
+    pub consumer_ref: Option<ObjectReference>,
     /// Set if the host was provisioned by something other than Metal3.
     pub externally_provisioned: Option<bool>,
     /// The image that Metal3 installs.
@@ -291,23 +291,14 @@ pub fn has_user(address: &str) -> bool {
     without_user(address) != address
 }
 
-/// A reference to an object by name.
+/// A reference to an object.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct NamespacedReference {
-    /// The object's name.
-    pub name: Option<String>,
+pub struct ObjectReference {
+    /// The object's kind, unless the field has objects of one kind.
+    pub kind: Option<String>,
     /// The object's namespace; defaults to the namespace of the referring object.
     pub namespace: Option<String>,
-}
-
-/// The object that uses a host.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct Consumer {
-    /// The kind, usually `Metal3Machine`.
-    pub kind: Option<String>,
-    /// The namespace.
-    pub namespace: Option<String>,
-    /// The name.
+    /// The object's name.
     pub name: Option<String>,
 }
 
@@ -349,11 +340,10 @@ impl BareMetalHost {
 /// Returns a field of the metadata that only live objects have, if one is set. The API server
 /// rejects a manifest with such a field.
 pub(crate) fn live_field(metadata: &Metadata) -> Option<&'static str> {
-    [
+    let fields = [
         ("uid", metadata.uid.is_some()),
         ("resourceVersion", metadata.resource_version.is_some()),
         ("managedFields", metadata.managed_fields.is_some()),
-    ]
-    .into_iter()
-    .find_map(|(field, there)| there.then_some(field))
+    ];
+    fields.into_iter().find_map(|(field, is_set)| is_set.then_some(field))
 }

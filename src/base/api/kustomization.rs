@@ -277,16 +277,12 @@ pub enum Patch {
     /// The current form.
     Entry {
         /// The patch's file, unless it is inline.
-        #[serde(default)]
         path: Option<String>,
         /// The inline patch.
-        #[serde(default)]
         patch: Option<String>,
         /// The objects to patch, unless the patch itself names its object.
-        #[serde(default)]
         target: Option<PatchTarget>,
         /// Additional rights of the patch.
-        #[serde(default)]
         options: Option<PatchOptions>,
     },
 }

@@ -324,10 +324,9 @@ impl Origin {
 
     /// Records the input of the repo that a rendered document was made from.
     pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
-        if let Some(apart) = &mut self.apart
-            && let DocumentReading::Stream(made_from) = &mut Arc::make_mut(apart).way
-        {
-            *made_from = Some(Arc::new(input.to_owned()));
+        if let DocumentReading::Stream(_) = self.way() {
+            let way = DocumentReading::Stream(Some(Arc::new(input.to_owned())));
+            *self = self.clone().by(way);
         }
     }
 

@@ -26,18 +26,16 @@ impl FromStr for Variable {
     type Err = Invalid;
 
     fn from_str(name: &str) -> Result<Self, Invalid> {
-        Ok(match name {
-            "cluster.name" => Self::ClusterName,
-            "cluster.namespace" => Self::ClusterNamespace,
-            "role" => Self::Role,
-            "node_type" => Self::NodeType,
-            "node_set" => Self::NodeSet,
-            _ => {
-                return Err(Invalid::because(format!(
-                    "has `{{{{ {name} }}}}`, which is no variable: use cluster.name, cluster.namespace, role, node_type or node_set"
-                )));
-            }
-        })
+        match name {
+            "cluster.name" => Ok(Self::ClusterName),
+            "cluster.namespace" => Ok(Self::ClusterNamespace),
+            "role" => Ok(Self::Role),
+            "node_type" => Ok(Self::NodeType),
+            "node_set" => Ok(Self::NodeSet),
+            _ => Err(Invalid::because(format!(
+                "has `{{{{ {name} }}}}`, which is no variable: use cluster.name, cluster.namespace, role, node_type or node_set"
+            ))),
+        }
     }
 }
 
