@@ -7,11 +7,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use git2::{DiffOptions, ErrorCode, Oid, Repository, StatusOptions, Tree};
 
 use super::GitError;
-use super::open::{OpenedRepo, open};
+use super::open::Checkout;
 use crate::base::api::date::Date;
-
-/// The worktree around a directory. Paths are relative to that directory.
-pub struct Checkout(OpenedRepo);
 
 /// The state of a directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,23 +40,10 @@ pub struct Hook {
 }
 
 impl Checkout {
-    /// Opens the worktree around a directory. Returns `None` outside git.
-    ///
-    /// # Errors
-    ///
-    /// If the repo cannot be opened.
-    pub fn around(directory: &Utf8Path) -> Result<Option<Self>, GitError> {
-        Ok(open(directory)?.map(Self))
-    }
-
-    fn path(&self, path: &Utf8Path) -> Utf8PathBuf {
-        self.0.prefix.join(path)
-    }
-
     /// Returns whether git ignores the directory itself.
     pub fn is_ignored(&self) -> bool {
-        let OpenedRepo { repo, prefix, .. } = &self.0;
-        !prefix.as_str().is_empty() && repo.is_path_ignored(prefix).unwrap_or_default()
+        let prefix = &self.prefix;
+        !prefix.as_str().is_empty() && self.repo.is_path_ignored(prefix).unwrap_or_default()
     }
 
     /// Returns the state of a directory.
@@ -68,8 +52,8 @@ impl Checkout {
     ///
     /// If the index or the worktree cannot be read.
     pub fn state(&self, directory: &Utf8Path) -> Result<DirectoryState, GitError> {
-        let directory = self.path(directory);
-        let index = self.0.index()?;
+        let directory = self.prefix.join(directory);
+        let index = self.index()?;
         let mut options = StatusOptions::new();
         options
             .pathspec(directory.as_str())
@@ -78,7 +62,7 @@ impl Checkout {
             .recurse_untracked_dirs(true);
         Ok(DirectoryState {
             is_tracked: index.find_prefix(format!("{directory}/")).is_ok(),
-            changes: self.0.repo.statuses(Some(&mut options))?.len(),
+            changes: self.repo.statuses(Some(&mut options))?.len(),
         })
     }
 
@@ -89,7 +73,7 @@ impl Checkout {
     ///
     /// If the index or the worktree cannot be read.
     pub fn changed_since(&self, revision: &str) -> Result<Option<BTreeSet<Utf8PathBuf>>, GitError> {
-        let repo = &self.0.repo;
+        let repo = &self.repo;
         let tree = repo.revparse_single(revision);
         let Ok(tree) = tree.and_then(|object| object.peel_to_tree()) else {
             return Ok(None);
@@ -100,7 +84,7 @@ impl Checkout {
         let files = diff.deltas().flat_map(|delta| {
             [delta.old_file().path(), delta.new_file().path()].map(|path| {
                 let path = Utf8Path::from_path(path?)?;
-                path.strip_prefix(&self.0.prefix).ok().map(Utf8Path::to_owned)
+                path.strip_prefix(&self.prefix).ok().map(Utf8Path::to_owned)
             })
         });
         Ok(Some(files.flatten().collect()))
@@ -115,11 +99,11 @@ impl Checkout {
         &self,
         files: impl IntoIterator<Item = &'a Utf8Path>,
     ) -> Result<Option<&'a Utf8Path>, GitError> {
-        let index = self.0.index()?;
+        let index = self.index()?;
         for file in files {
-            let path = self.path(file);
+            let path = self.prefix.join(file);
             let is_tracked = index.get_path(path.as_std_path(), 0).is_some();
-            if !is_tracked && self.0.repo.is_path_ignored(&path)? {
+            if !is_tracked && self.repo.is_path_ignored(&path)? {
                 return Ok(Some(file));
             }
         }
@@ -137,8 +121,8 @@ impl Checkout {
         paths: &[Utf8PathBuf],
         commits: usize,
     ) -> Result<LastChange, GitError> {
-        let repo = &self.0.repo;
-        let paths: Vec<Utf8PathBuf> = paths.iter().map(|path| self.path(path)).collect();
+        let repo = &self.repo;
+        let paths: Vec<Utf8PathBuf> = paths.iter().map(|path| self.prefix.join(path)).collect();
         let head = match repo.head() {
             Ok(head) => head.peel_to_commit()?,
             Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => {
@@ -180,7 +164,7 @@ impl Checkout {
     ///
     /// If git's configuration cannot be read.
     pub fn hook(&self, name: &str) -> Result<Option<Hook>, GitError> {
-        let file = hooks(&self.0.repo)?.join(name);
+        let file = hooks(&self.repo)?.join(name);
         // git skips a file that is not executable.
         let text = is_executable(&file).then(|| std::fs::read(&file).ok());
         let hook = |text: Vec<u8>| Hook { text: String::from_utf8_lossy(&text).into_owned(), file };

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use camino::{Utf8Path, Utf8PathBuf};
-use git2::{Oid, Repository};
+use camino::Utf8Path;
+use git2::{Oid, Reference};
 
-use super::open::{self, OpenedRepo};
+use super::open::Checkout;
 use crate::base::layout;
 
 /// Commits of the repo around a directory.
 pub(crate) struct Commits {
-    repo: Repository,
+    checkout: Checkout,
     ids: BTreeSet<Oid>,
-    prefix: Utf8PathBuf,
 }
 
 /// Returns the id of the checked-out commit. Returns `None` without a repo or commit.
@@ -23,30 +22,29 @@ pub(crate) fn head_id(root: &Utf8Path) -> Option<String> {
 impl Commits {
     /// Opens the checked-out commit around a directory. Returns `None` without a repo or commit.
     pub(crate) fn checked_out(root: &Utf8Path) -> Option<Self> {
-        let OpenedRepo { repo, prefix, .. } = open::open(root).ok()??;
-        let id = repo.head().ok()?.peel_to_commit().ok()?.id();
-        Some(Self { repo, ids: [id].into(), prefix })
+        let checkout = Checkout::around(root).ok()??;
+        let id = commit_id(checkout.repo.head().ok()?)?;
+        Some(Self { checkout, ids: [id].into() })
     }
 
     /// Opens the commits that an agent may have applied: those of local and remote branches and tags,
     /// and those that were checked out. Files in none of them were never applied. Returns `None`
     /// without a repo or commit, or if refs cannot be read.
     pub(crate) fn maybe_applied(root: &Utf8Path) -> Option<Self> {
-        let OpenedRepo { repo, prefix, .. } = open::open(root).ok()??;
+        let checkout = Checkout::around(root).ok()??;
+        let repo = &checkout.repo;
         let mut ids = BTreeSet::new();
         for reference in repo.references().ok()? {
-            ids.extend(reference.ok()?.peel_to_commit().ok().map(|commit| commit.id()));
+            ids.extend(commit_id(reference.ok()?));
         }
-        ids.extend(
-            repo.head().ok().and_then(|head| head.peel_to_commit().ok()).map(|commit| commit.id()),
-        );
+        ids.extend(repo.head().ok().and_then(commit_id));
         // Without commits there is no reflog, and libgit2 would create its directory.
-        let log =
-            repo.path().join("logs/HEAD").is_file().then(|| repo.reflog("HEAD").ok()).flatten();
-        ids.extend(
-            log.iter().flat_map(|log| log.iter().map(|entry| entry.id_new()).collect::<Vec<_>>()),
-        );
-        (!ids.is_empty()).then_some(Self { repo, ids, prefix })
+        if repo.path().join("logs/HEAD").is_file()
+            && let Ok(log) = repo.reflog("HEAD")
+        {
+            ids.extend(log.iter().map(|entry| entry.id_new()));
+        }
+        (!ids.is_empty()).then_some(Self { checkout, ids })
     }
 
     /// Returns whether a commit has this text at a path; `None` asks for a missing file.
@@ -67,12 +65,17 @@ impl Commits {
 
     /// Returns whether the content at a path is accepted in a commit.
     fn any_content(&self, path: &Utf8Path, accepts: impl Fn(Option<&[u8]>) -> bool) -> bool {
-        let path = self.prefix.join(path);
+        let Checkout { repo, prefix, .. } = &self.checkout;
+        let path = prefix.join(path);
         self.ids.iter().any(|id| {
-            let tree = self.repo.find_commit(*id).and_then(|commit| commit.tree());
+            let tree = repo.find_commit(*id).and_then(|commit| commit.tree());
             let entry = tree.and_then(|tree| tree.get_path(path.as_std_path()));
-            let blob = entry.and_then(|entry| self.repo.find_blob(entry.id())).ok();
+            let blob = entry.and_then(|entry| repo.find_blob(entry.id())).ok();
             accepts(blob.as_ref().map(|blob| blob.content()))
         })
     }
+}
+
+fn commit_id(reference: Reference<'_>) -> Option<Oid> {
+    Some(reference.peel_to_commit().ok()?.id())
 }

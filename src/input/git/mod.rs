@@ -10,10 +10,10 @@ mod commits;
 pub(crate) mod open;
 mod version;
 
-pub use checkout::{Checkout, DirectoryState, Hook, LastChange};
+pub use checkout::{DirectoryState, Hook, LastChange};
 pub(crate) use checkout::{entry_id, is_executable};
 pub(crate) use commits::{Commits, head_id};
-pub use open::{EnclosingRepo, KnownBranches, around};
+pub use open::{Checkout, EnclosingRepo, KnownBranches, around};
 pub use version::{RepoVersion, version};
 
 /// The reason why git's files cannot be read.

@@ -17,33 +17,13 @@ const VARIABLES: [&str; 4] =
 const INDEX_FILE: &str = "GIT_INDEX_FILE";
 const WORK_TREE: &str = "GIT_WORK_TREE";
 
-/// A repo, and the position of a directory in it.
-pub(crate) struct OpenedRepo {
+/// A repo, and the position of a directory in it. Paths are relative to that directory.
+pub struct Checkout {
     pub(crate) repo: Repository,
     /// The directory, relative to the worktree; empty in a bare repo.
     pub(crate) prefix: Utf8PathBuf,
     /// Set if environment variables refer to this repo.
     pub(crate) is_from_environment: bool,
-}
-
-/// Opens the repo around a directory; returns `None` without one.
-pub(crate) fn open(root: &Utf8Path) -> Result<Option<OpenedRepo>, GitError> {
-    // git itself does not hash objects that it reads: their compression has a checksum. Hashing
-    // takes three quarters of the time to read an object.
-    git2::opts::strict_hash_verification(false);
-    let found = match discover(root) {
-        Ok(repo) => Some(repo),
-        Err(error) if error.code() == ErrorCode::NotFound => None,
-        Err(error) if error.code() == ErrorCode::Owner => return Err(foreign(root)),
-        Err(error) => return Err(error.into()),
-    };
-    let named = environment_repo(root, found.as_ref());
-    let is_from_environment = named.is_some();
-    let Some(repo) = named.or(found) else {
-        return Ok(None);
-    };
-    let prefix = prefix(&repo, root)?;
-    Ok(Some(OpenedRepo { repo, prefix, is_from_environment }))
 }
 
 /// Finds the repo around a directory, with the worktree that git says: a `.git` file may lead to a
@@ -86,7 +66,7 @@ pub struct KnownBranches {
 ///
 /// If it cannot be opened, or has a path that is not UTF-8.
 pub fn around(directory: &Utf8Path) -> Result<Option<EnclosingRepo>, GitError> {
-    let Some(OpenedRepo { repo, prefix, .. }) = open(directory)? else {
+    let Some(Checkout { repo, prefix, .. }) = Checkout::around(directory)? else {
         return Ok(None);
     };
     let top = repo.workdir().map(in_utf8).transpose()?;
@@ -133,17 +113,41 @@ pub(super) fn remote(repo: &Repository) -> Option<String> {
     Some(origin.ok()?.url().ok()?.to_owned())
 }
 
-/// Opens the repo around a directory, which must be in one.
-pub(crate) fn expect(root: &Utf8Path) -> Result<OpenedRepo, GitError> {
-    open(root)?.ok_or_else(|| GitError::new(format!("`{root}` is not in a git repo")))
-}
-
 /// Opens a repo again, for another thread.
 pub(crate) fn again(git_dir: &Path, is_from_environment: bool) -> Result<Repository, git2::Error> {
     if is_from_environment { Repository::open_from_env() } else { Repository::open(git_dir) }
 }
 
-impl OpenedRepo {
+impl Checkout {
+    /// Opens the repo around a directory. Returns `None` outside git.
+    ///
+    /// # Errors
+    ///
+    /// If the repo cannot be opened.
+    pub fn around(root: &Utf8Path) -> Result<Option<Self>, GitError> {
+        // git itself does not hash objects that it reads: their compression has a checksum. Hashing
+        // takes three quarters of the time to read an object.
+        git2::opts::strict_hash_verification(false);
+        let found = match discover(root) {
+            Ok(repo) => Some(repo),
+            Err(error) if error.code() == ErrorCode::NotFound => None,
+            Err(error) if error.code() == ErrorCode::Owner => return Err(foreign(root)),
+            Err(error) => return Err(error.into()),
+        };
+        let named = environment_repo(root, found.as_ref());
+        let is_from_environment = named.is_some();
+        let Some(repo) = named.or(found) else {
+            return Ok(None);
+        };
+        let prefix = prefix(&repo, root)?;
+        Ok(Some(Self { repo, prefix, is_from_environment }))
+    }
+
+    /// Opens the repo around a directory, which must be in one.
+    pub(crate) fn expect(root: &Utf8Path) -> Result<Self, GitError> {
+        Self::around(root)?.ok_or_else(|| GitError::new(format!("`{root}` is not in a git repo")))
+    }
+
     /// Returns the index: the one that the environment sets for this repo, if any. `git commit -a`
     /// and `git commit FILE` run hooks with an index of the files to commit.
     pub(crate) fn index(&self) -> Result<Index, GitError> {

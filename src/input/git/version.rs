@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use git2::{ErrorCode, Repository, Status, StatusOptions};
+use git2::{ErrorCode, Repository, StatusOptions};
 use serde::Serialize;
 
 use super::GitError;
-use super::open::{OpenedRepo, open, remote};
+use super::open::{Checkout, remote};
 
 /// The version of the files of a repo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,7 +32,7 @@ pub fn version(
     revision: Option<&str>,
     ignored: &[Utf8PathBuf],
 ) -> Result<Option<RepoVersion>, GitError> {
-    let Some(OpenedRepo { repo, .. }) = open(directory)? else {
+    let Some(Checkout { repo, .. }) = Checkout::around(directory)? else {
         return Ok(None);
     };
     let commit = match repo.revparse_single(revision.unwrap_or("HEAD")) {
@@ -79,6 +79,5 @@ fn is_changed(repo: &Repository, ignored: &[Utf8PathBuf]) -> Result<bool, git2::
         let path = top.join(String::from_utf8_lossy(path).as_ref());
         ignored.iter().any(|other| other.as_std_path() == path)
     };
-    let mut changes = statuses.iter().filter(|entry| entry.status() != Status::IGNORED);
-    Ok(changes.any(|entry| !is_ignored(entry.path_bytes())))
+    Ok(statuses.iter().any(|entry| !is_ignored(entry.path_bytes())))
 }

@@ -15,8 +15,7 @@ use git2::{
 use super::kind::EntryKind;
 use super::submodules::{self, GITLINK, NAMES, Submodules};
 use crate::base::text::in_shell;
-use crate::input::git::GitError;
-use crate::input::git::open::{self, OpenedRepo};
+use crate::input::git::{Checkout, GitError, open};
 
 /// The files of a tree or an index, submodules included, below one directory and relative to it.
 #[derive(Default)]
@@ -54,7 +53,7 @@ const LINK: u32 = 0o120_000;
 impl GitFiles {
     /// Returns the index below a directory of a worktree.
     pub(super) fn staged(root: &Utf8Path) -> Result<Self, GitError> {
-        let opened = open::expect(root)?;
+        let opened = Checkout::expect(root)?;
         // A bare repo has no index.
         opened.workdir()?;
         let index = opened.index()?;
@@ -74,13 +73,13 @@ impl GitFiles {
 
     /// Returns a revision below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
-        let opened = open::expect(root)?;
+        let opened = Checkout::expect(root)?;
         let commit = commit(&opened.repo, revision)?;
         let files = Self::gather(&opened, blobs(&commit.tree()?)?)?;
         Ok(Self { commit: Some(commit.id()), ..files })
     }
 
-    fn gather(opened: &OpenedRepo, entries: Vec<ListedFile>) -> Result<Self, GitError> {
+    fn gather(opened: &Checkout, entries: Vec<ListedFile>) -> Result<Self, GitError> {
         let mut files = Self::default();
         files.add(opened, Utf8Path::new(""), entries)?;
         Ok(files)
@@ -91,7 +90,7 @@ impl GitFiles {
     /// them.
     fn add(
         &mut self,
-        opened: &OpenedRepo,
+        opened: &Checkout,
         at: &Utf8Path,
         entries: Vec<ListedFile>,
     ) -> Result<(), GitError> {
@@ -133,7 +132,7 @@ impl GitFiles {
     /// Adds the files of submodules, each at its recorded commit.
     fn add_submodules(
         &mut self,
-        OpenedRepo { repo, prefix, .. }: &OpenedRepo,
+        Checkout { repo, prefix, .. }: &Checkout,
         at: &Utf8Path,
         names: Option<Oid>,
         links: Vec<(Utf8PathBuf, Oid)>,
@@ -158,7 +157,7 @@ impl GitFiles {
                     continue;
                 }
             };
-            let opened = OpenedRepo {
+            let opened = Checkout {
                 repo: submodule,
                 prefix: prefix.clone(),
                 // The environment refers to the outermost repo only.

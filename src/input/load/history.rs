@@ -7,7 +7,7 @@ use git2::Oid;
 
 use super::encoding::lossy;
 use super::files::Files;
-use crate::input::git::{GitError, entry_id, open};
+use crate::input::git::{Checkout, GitError, entry_id};
 
 /// The maximum number of commits to search.
 const COMMITS: usize = 1000;
@@ -42,7 +42,7 @@ impl Files {
         files: &BTreeSet<Utf8PathBuf>,
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<EarlierTexts, GitError> {
-        let opened = open::expect(self.root())?;
+        let opened = Checkout::expect(self.root())?;
         let repo = &opened.repo;
         let mut commit = match self.commit() {
             Some(id) => repo.find_commit(id)?,

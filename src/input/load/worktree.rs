@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use git2::{IndexEntryExtendedFlag, Repository};
 
 use super::submodules::{self, GITLINK, NAMES, Submodules};
-use crate::input::git::{GitError, open};
+use crate::input::git::{Checkout, GitError};
 
 /// git's view of the files in a directory on the disk. All paths are relative to the directory.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Worktree {
 impl Worktree {
     /// Queries git about a directory.
     pub(super) fn around(root: &Utf8Path) -> Result<Self, GitError> {
-        let Some(opened) = open::open(root)? else {
+        let Some(opened) = Checkout::around(root)? else {
             return Ok(Self::default());
         };
         // A bare repo tracks no files on the disk.
