@@ -41,10 +41,8 @@ pub(crate) fn unreadable_annotation(
         serde_json::error::Category::Data => "is JSON of an unexpected shape",
         _ => "is not JSON",
     };
-    Finding::new(
-        Code::UnusedHostData,
-        format!("the annotation {name} of the {kind} {reason}, and is ignored"),
-    )
-    .at(origin.at(["metadata", "annotations", name]))
-    .help("fix or remove it; Metal3 cannot read it either")
+    let message = format!("the annotation {name} of the {kind} {reason}, and is ignored");
+    Finding::new(Code::UnusedHostData, message)
+        .at(origin.at(["metadata", "annotations", name]))
+        .help("fix or remove it; Metal3 cannot read it either")
 }

@@ -7,9 +7,9 @@
 
 use std::sync::LazyLock;
 
-use schemars::schema_for;
+use schemars::{JsonSchema, schema_for};
 use serde_json::{Value as Schema, json};
-use yaml_serde::Value;
+use yaml_serde::{Mapping, Value};
 
 use crate::base::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::base::api::sipcluster::{self, SIPClusterSpec};
@@ -35,35 +35,31 @@ pub(crate) struct SpecFields {
 }
 
 /// Built once per process, like the others: a site may have hundreds of requests.
-pub(crate) static OF_SIPCLUSTER: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
-    kind: sipcluster::KIND,
-    schema: schema_for!(SIPClusterSpec).to_value(),
-});
+pub(crate) static OF_SIPCLUSTER: LazyLock<SpecFields> =
+    LazyLock::new(|| SpecFields::new::<SIPClusterSpec>(sipcluster::KIND));
 
-pub(crate) static OF_PROVISIONING: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
-    kind: provisioning::KIND,
-    schema: schema_for!(ProvisioningSpec).to_value(),
-});
+pub(crate) static OF_PROVISIONING: LazyLock<SpecFields> =
+    LazyLock::new(|| SpecFields::new::<ProvisioningSpec>(provisioning::KIND));
 
-pub(crate) static OF_SOFTWARE: LazyLock<SpecFields> = LazyLock::new(|| SpecFields {
-    kind: provisioning::SOFTWARE_KIND,
-    schema: schema_for!(SoftwareSpec).to_value(),
-});
+pub(crate) static OF_SOFTWARE: LazyLock<SpecFields> =
+    LazyLock::new(|| SpecFields::new::<SoftwareSpec>(provisioning::SOFTWARE_KIND));
 
 impl SpecFields {
+    fn new<T: JsonSchema>(kind: &'static str) -> Self {
+        SpecFields { kind, schema: schema_for!(T).to_value() }
+    }
+
     /// Validates an object: the fields of its spec, and the spelling of `spec` itself.
     pub(crate) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> FieldErrors {
         let mut misfit =
             object.get("spec").map(|spec| self.misfit(spec, origin)).unwrap_or_default();
-        let keys = object
-            .as_mapping()
-            .into_iter()
-            .flat_map(|object| object.keys())
-            .filter_map(Value::as_str);
-        let wrong = keys.filter(|key| *key != "spec" && alike(key, ["spec"]).is_some());
-        misfit.wrong.extend(wrong.map(|key| {
-            misspelled(self.kind, key, "spec").at(origin.key(vec![RouteStep::from(key)]))
-        }));
+        let keys = object.as_mapping().into_iter().flat_map(Mapping::keys);
+        for key in keys.filter_map(Value::as_str) {
+            if key != "spec" && alike(key, ["spec"]).is_some() {
+                let finding = misspelled(self.kind, key, "spec");
+                misfit.wrong.push(finding.at(origin.key(vec![key.into()])));
+            }
+        }
         misfit
     }
 
@@ -117,11 +113,8 @@ fn misspelled(kind: &str, name: &str, meant: &str) -> Finding {
 
 /// Reports an unknown field of a count without `active`.
 fn no_active(key: &str) -> Finding {
-    Finding::new(
-        Code::MissingField,
-        format!("`count` has the unknown field `{key}`, but no `active`"),
-    )
-    .help("write `count: {active: N, standby: N}`")
+    let message = format!("`count` has the unknown field `{key}`, but no `active`");
+    Finding::new(Code::MissingField, message).help("write `count: {active: N, standby: N}`")
 }
 
 /// Translates the parser's message for a number of more than 64 bits.
@@ -138,12 +131,8 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
 impl SpecFields {
     /// Resolves references, and unwraps nullable schemas. Also returns whether null is allowed.
     fn resolved<'a>(&'a self, schema: &'a Schema) -> (&'a Schema, bool) {
-        if let Some(name) = schema
-            .get("$ref")
-            .and_then(Schema::as_str)
-            .and_then(|path| path.strip_prefix("#/$defs/"))
-        {
-            let definition = self.schema.get("$defs").and_then(|definitions| definitions.get(name));
+        if let Some(path) = schema.get("$ref").and_then(Schema::as_str) {
+            let definition = self.schema.pointer(path.trim_start_matches('#'));
             return definition.map_or((schema, true), |definition| self.resolved(definition));
         }
         let is_null = |schema: &&Schema| schema.get("type").is_some_and(|name| name == "null");
@@ -168,11 +157,7 @@ impl SchemaWalk<'_> {
     fn value(&mut self, value: &Value, schema: &Schema) {
         let (schema, may_be_null) = self.fields.resolved(schema);
         // Fields that must be absent are refused elsewhere, with their own messages.
-        if schema
-            .get("x-editor")
-            .and_then(|editor| editor.get("type"))
-            .is_some_and(|name| name == "null")
-        {
+        if schema.pointer("/x-editor/type").is_some_and(|name| name == "null") {
             return;
         }
         if value.is_null() && may_be_null {
@@ -188,10 +173,8 @@ impl SchemaWalk<'_> {
         }
         let (text, number_or_text) = (json!("string"), json!(["string", "number"]));
         let is_of_two_types = |name: &str| schema.get(name).is_some_and(|yes| yes == true);
-        let expected = match schema.get("type") {
-            None if is_of_two_types("x-kubernetes-int-or-string") => Some(&number_or_text),
-            expected => expected,
-        };
+        let may_be_number = is_of_two_types("x-kubernetes-int-or-string");
+        let expected = schema.get("type").or(may_be_number.then_some(&number_or_text));
         if is_of_two_types("x-kubernetes-preserve-unknown-fields")
             && let Some(schema) = schema.pointer("/x-editor/anyOf")
         {
@@ -281,12 +264,6 @@ impl SchemaWalk<'_> {
         }
     }
 
-    /// Returns whether the value is that of a package of a Software.
-    fn is_package(&self) -> bool {
-        let list = self.route.get(1).and_then(RouteStep::key);
-        list.is_some_and(|list| list.ends_with("Software"))
-    }
-
     /// Reports a value of the wrong type. The value is not shown: it may be a misplaced secret.
     fn wrong(&self, found: ValueType, expected: &Schema) -> Finding {
         let field = match self.route.as_slice() {
@@ -296,13 +273,16 @@ impl SchemaWalk<'_> {
         };
         let mut types = [MAPPING, LIST, WHOLE, NUMBER, FLAG].into_iter();
         let known = types.find(|kind| accepts(expected, kind.schema)).unwrap_or(TEXT);
+        let list = self.route.get(1).and_then(RouteStep::key);
+        // A list of packages.
+        let is_package = || list.is_some_and(|list| list.ends_with("Software"));
         let help = match (known, found) {
             (WHOLE, TEXT) => "write a whole number, without quotes or leading zeros",
             (FLAG, TEXT) => "write true or false, without quotes",
             (TEXT, FLAG | WHOLE | NUMBER) => "put it in quotes",
             (MAPPING, LIST) => "write `KEY: VALUE` without a dash before it",
             (LIST, _) => "write each item on a line of its own behind a dash: `- ITEM`",
-            (MAPPING, NOTHING) if self.is_package() => {
+            (MAPPING, NOTHING) if is_package() => {
                 "write `version` below it; for any version, write only its name, without a colon"
             }
             (MAPPING, NOTHING) => "write its fields below it, or `{}` for none",
