@@ -12,7 +12,7 @@ use crate::base::api::gitops::{
 };
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
-use crate::base::finding::{Finding, Origin, Place, RouteStep};
+use crate::base::finding::{Finding, Origin, Place, RouteStep, below};
 use crate::base::text::{bounded, counted, pointer_key};
 use crate::input::settings::Settings;
 use crate::site::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
@@ -71,25 +71,21 @@ pub(super) fn from_argocd(
     route: &[&str],
     spec: &ApplicationSpec,
 ) -> Vec<ObjectOption> {
-    let below = |steps: Vec<RouteStep>| -> Vec<RouteStep> {
-        route.iter().map(|key| RouteStep::from(*key)).chain(steps).collect()
-    };
+    let route: Vec<RouteStep> = route.iter().map(|key| RouteStep::from(*key)).collect();
     let mut options = Vec::new();
     if let Some(policy) = &spec.sync_policy {
         for (index, text) in texts(policy, "syncOptions") {
             let known = ARGOCD.into_iter().find(|(option, _)| *option == text);
-            let route = below(vec!["syncPolicy".into(), "syncOptions".into(), index.into()]);
-            options.extend(
-                known.map(|(text, effect)| {
-                    option(GitopsAgent::Argocd, text, effect, origin.at(route))
-                }),
-            );
+            if let Some((text, effect)) = known {
+                let steps = ["syncPolicy".into(), "syncOptions".into(), RouteStep::from(index)];
+                let place = origin.at(below(&route, steps));
+                options.push(option(GitopsAgent::Argocd, text, effect, place));
+            }
         }
     }
     for (index, rule) in items(spec.ignore_differences.as_ref()).enumerate() {
         let matches = |field: &str, own: &str| {
-            let pattern = rule.get(field).and_then(Value::as_str).unwrap_or_default();
-            Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(own))
+            is_glob(rule.get(field).and_then(Value::as_str).unwrap_or_default(), own)
         };
         if !matches("kind", host::KIND) || !matches("group", host::GROUP) {
             continue;
@@ -100,9 +96,9 @@ pub(super) fn from_argocd(
             Regex::new(&pattern).ok().filter(|_| !name.is_empty())
         };
         for (field, at, text) in ignored_fields(settings, rule) {
-            let route =
-                below(vec!["ignoreDifferences".into(), index.into(), field.into(), at.into()]);
-            let (effect, place) = (ApplyEffect::IgnoresMetadata, origin.at(route));
+            let steps: [RouteStep; 4] =
+                ["ignoreDifferences".into(), index.into(), field.into(), at.into()];
+            let (effect, place) = (ApplyEffect::IgnoresMetadata, origin.at(below(&route, steps)));
             let ignored = option(GitopsAgent::Argocd, text, effect, place);
             options.push(ObjectOption { patterns: ["namespace", "name"].map(exactly), ..ignored });
         }
@@ -116,14 +112,14 @@ fn ignored_fields<'v>(
     settings: &Settings,
     rule: &'v Value,
 ) -> impl Iterator<Item = (&'static str, usize, &'v str)> {
-    type Covers<'c> = Box<dyn Fn(&str) -> bool + 'c>;
-    let fields: [(&str, Covers<'_>); 3] = [
-        ("jsonPointers", Box::new(|path| covers(settings, path))),
-        ("jqPathExpressions", Box::new(|path| covers_by_jq(settings, path))),
-        // Its own values of the past would outrank those in git.
-        ("managedFieldsManagers", Box::new(|name| name == GitopsAgent::Argocd.manager())),
-    ];
-    fields.into_iter().filter_map(move |(field, covers)| {
+    let fields = ["jsonPointers", "jqPathExpressions", "managedFieldsManagers"].into_iter();
+    fields.filter_map(move |field| {
+        let covers = |text: &str| match field {
+            "jsonPointers" => covers(settings, text),
+            "jqPathExpressions" => covers_by_jq(settings, text),
+            // Its own values of the past would outrank those in git.
+            _ => text == GitopsAgent::Argocd.manager(),
+        };
         let (at, text) = texts(rule, field).find(|(_, text)| covers(text))?;
         Some((field, at, text))
     })
@@ -138,9 +134,6 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>) -> Vec<ObjectOption>
     };
     let matches = |rule: &Value, field: &str, is_own: &dyn Fn(&str) -> bool| {
         items(rule.get(field)).next().is_none() || texts(rule, field).any(|(_, text)| is_own(text))
-    };
-    let is_glob = |glob: &str, own: &str| {
-        Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(own))
     };
     let is_for_hosts = |rule: &Value| {
         matches(rule, "apiGroups", &|glob| is_glob(glob, host::GROUP))
@@ -177,6 +170,11 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>) -> Vec<ObjectOption>
 /// Returns an option for all hosts.
 fn option(agent: GitopsAgent, text: &str, effect: ApplyEffect, place: Place) -> ObjectOption {
     ObjectOption::new(ApplyOption::new(agent, text, effect, place))
+}
+
+/// Returns whether a text is a glob that matches another one.
+fn is_glob(glob: &str, own: &str) -> bool {
+    Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(own))
 }
 
 fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {

@@ -45,9 +45,8 @@ impl Component {
 
     /// Returns the name of a host where the component runs.
     pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
-        host.origin
-            .level(&self.directory)
-            .map_or(host.key.name.as_str(), |level| level.name.as_str())
+        let level = host.origin.level(&self.directory);
+        level.map_or(host.key.name.as_str(), |level| level.name.as_str())
     }
 }
 
@@ -98,10 +97,10 @@ fn root_component(
         findings.push(misplaced(listing, what).help(help));
     }
     if let [(first, _), (second, _), ..] = included[..] {
-        let finding = misplaced(second, "included twice, so its patches are applied twice")
-            .see(first.place.clone(), "the other line")
-            .help("keep one of the lines, in a kustomization that reaches every host");
-        findings.push(finding);
+        let finding = misplaced(second, "included twice, so its patches are applied twice");
+        let finding = finding.see(first.place.clone(), "the other line");
+        let help = "keep one of the lines, in a kustomization that reaches every host";
+        findings.push(finding.help(help));
     }
     let (lowest, at_end) = repo.builds.lowest(&root.directory, &files);
     let (directory, before) = match included.first() {
@@ -134,13 +133,11 @@ fn root_component(
         // Otherwise, a misplaced listing has been reported.
         findings.extend(not_included(repo, component, &lowest, hosts.len()));
     }
-    let namespaces = reached
-        .into_iter()
-        .filter_map(|(file, ways)| {
-            Some((file, ways.into_iter().next()?.namespace.map(|(namespace, _)| namespace)))
-        })
-        .collect();
-    (Component { directory, included: !included.is_empty(), namespaces }, findings)
+    let namespaces = reached.into_iter().filter_map(|(file, ways)| {
+        Some((file, ways.into_iter().next()?.namespace.map(|(namespace, _)| namespace)))
+    });
+    let (included, namespaces) = (!included.is_empty(), namespaces.collect());
+    (Component { directory, included, namespaces }, findings)
 }
 
 fn not_included(
@@ -151,16 +148,10 @@ fn not_included(
 ) -> Option<Finding> {
     let place = repo.builds.place_in(lowest, "components")?;
     let are = if hosts == 1 { "host gets its" } else { "hosts get their" };
-    Some(
-        Finding::new(
-            Code::NotIncluded,
-            format!(
-                "{hosts} declared {are} labels from {component}, which no kustomization includes"
-            ),
-        )
-        .at(place)
-        .help(line_to_add(repo, component, lowest, "")),
-    )
+    let message =
+        format!("{hosts} declared {are} labels from {component}, which no kustomization includes");
+    let help = line_to_add(repo, component, lowest, "");
+    Some(Finding::new(Code::NotIncluded, message).at(place).help(help))
 }
 
 /// Returns the help: the line to add and its file.
@@ -170,10 +161,8 @@ fn line_to_add(
     directory: &Utf8Path,
     to_do: &str,
 ) -> String {
-    let file = repo
-        .builds
-        .place_in(directory, "components")
-        .map_or_else(|| shown(directory), |place| place.file().to_string());
+    let file = repo.builds.kustomization_file(directory);
+    let file = file.map_or_else(|| shown(directory), |file| file.to_string());
     let way = relative(directory, component);
     format!("{to_do}add it to {file}:\ncomponents:\n  - {}", listed(way.as_str()))
 }

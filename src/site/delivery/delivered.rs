@@ -132,13 +132,14 @@ pub(super) fn two_appliers(
     directory: &Utf8Path,
 ) -> Finding {
     let here = shown(directory);
-    Finding::new(
-        Code::TwoAppliers,
-        format!("{by} applies {here}, and {other} applies hosts of it: each reverts the other"),
-    )
-    .at(place.clone())
-    .see(other_place.clone(), "the other one")
-    .help("remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md")
+    let message =
+        format!("{by} applies {here}, and {other} applies hosts of it: each reverts the other");
+    Finding::new(Code::TwoAppliers, message)
+        .at(place.clone())
+        .see(other_place.clone(), "the other one")
+        .help(
+            "remove one of them, after you disabled its pruning as in docs/how-to/existing-repo.md",
+        )
 }
 
 impl OutputApplier {
@@ -165,7 +166,7 @@ impl OutputApplier {
 }
 
 impl DeliveredDirectory {
-    fn contains(&self, directory: &Utf8Path) -> bool {
+    pub(super) fn contains(&self, directory: &Utf8Path) -> bool {
         self.path == directory || (self.all_below && directory.starts_with(&self.path))
     }
 
@@ -189,16 +190,6 @@ impl DeliveredDirectory {
     pub(super) fn applies_more_than_declared_hosts(&self) -> bool {
         kinds().any(|kind| self.is_of(&kind))
     }
-}
-
-/// Returns whether an object applies the objects that sipgen writes for its agent. `directories` are
-/// all that it applies.
-pub(super) fn applies_agent_objects(
-    applied: &AppliedDirectory,
-    directories: &[DeliveredDirectory],
-) -> bool {
-    let own = layout::agent_directory(applied.agent);
-    directories.iter().any(|directory| directory.contains(&own))
 }
 
 /// Returns the directories of the output that an object applies. `builds` tells which directories'

@@ -35,11 +35,10 @@ pub(super) fn parameters(
     repo: &DeliveryRepo<'_>,
     generators: &[ApplicationSetGenerator],
 ) -> Vec<Parameters> {
-    let mut generation = ParameterGeneration { repo, left: PARAMETERS };
-    let mut all =
-        generation.all_parameters(generators, 0).unwrap_or_else(|| vec![Parameters::new()]);
-    all.truncate(APPLICATIONS);
-    all
+    let mut generation = ParameterGeneration { repo, left: PARAMETERS, depth: 0 };
+    let each: Option<Vec<_>> = generators.iter().map(|it| generation.parameters(it)).collect();
+    let all = each.unwrap_or_else(|| vec![vec![Parameters::new()]]);
+    all.into_iter().flatten().take(APPLICATIONS).collect()
 }
 
 /// A generation of parameters. Its functions return `None` beyond a limit.
@@ -47,31 +46,14 @@ struct ParameterGeneration<'r, 'a> {
     repo: &'r DeliveryRepo<'a>,
     /// Number of parameters that it may still make.
     left: usize,
+    /// Number of generators around the current one.
+    depth: usize,
 }
 
 impl ParameterGeneration<'_, '_> {
-    fn all_parameters(
-        &mut self,
-        generators: &[ApplicationSetGenerator],
-        depth: usize,
-    ) -> Option<Vec<Parameters>> {
-        if depth > DEPTH {
-            return None;
-        }
-        let mut all = Vec::new();
-        for generator in generators {
-            all.extend(self.parameters(generator, depth)?);
-        }
-        Some(all)
-    }
-
     /// Returns the parameters of a generator that its selector leaves.
-    fn parameters(
-        &mut self,
-        generator: &ApplicationSetGenerator,
-        depth: usize,
-    ) -> Option<Vec<Parameters>> {
-        let mut all = self.unselected(generator, depth)?;
+    fn parameters(&mut self, generator: &ApplicationSetGenerator) -> Option<Vec<Parameters>> {
+        let mut all = self.unselected(generator)?;
         let selector = generator.selector.clone().and_then(|by| Selector::try_from(by).ok());
         // Other generators may have parameters that are unknown.
         if let Some(selector) =
@@ -82,11 +64,7 @@ impl ParameterGeneration<'_, '_> {
         Some(all)
     }
 
-    fn unselected(
-        &mut self,
-        generator: &ApplicationSetGenerator,
-        depth: usize,
-    ) -> Option<Vec<Parameters>> {
+    fn unselected(&mut self, generator: &ApplicationSetGenerator) -> Option<Vec<Parameters>> {
         if let Some(git) = &generator.git {
             if git.directories.len() + git.files.len() > GLOBS {
                 return None;
@@ -113,16 +91,17 @@ impl ParameterGeneration<'_, '_> {
         if let Some(matrix) = &generator.matrix {
             let mut found = vec![Parameters::new()];
             for inner in &matrix.generators {
-                found = self.combined(found, inner, depth)?;
+                found = self.combined(found, inner)?;
             }
             return Some(found);
         }
         if let Some(merge) = &generator.merge {
-            let mut generators = merge.generators.iter();
-            let first = generators.next().map(|first| self.nested(first, None, depth));
-            let mut found = first.unwrap_or(Some(Vec::new()))?;
-            for inner in generators {
-                let more = self.nested(inner, None, depth)?;
+            let Some((first, others)) = merge.generators.split_first() else {
+                return Some(Vec::new());
+            };
+            let mut found = self.nested(first, None)?;
+            for inner in others {
+                let more = self.nested(inner, None)?;
                 found = self.counted(merged(found, &more, &merge.merge_keys))?;
             }
             return Some(found);
@@ -131,19 +110,13 @@ impl ParameterGeneration<'_, '_> {
     }
 
     /// Combines parameters with those of the next generator of a matrix, which may contain them.
-    fn combined(
-        &mut self,
-        found: Vec<Parameters>,
-        inner: &Value,
-        depth: usize,
-    ) -> Option<Vec<Parameters>> {
-        let fixed =
-            if has_parameters(inner) { None } else { Some(self.nested(inner, None, depth)?) };
+    fn combined(&mut self, found: Vec<Parameters>, inner: &Value) -> Option<Vec<Parameters>> {
+        let fixed = if has_parameters(inner) { None } else { Some(self.nested(inner, None)?) };
         let mut all = Vec::new();
         for one in found {
             let more = match &fixed {
                 Some(fixed) => fixed,
-                None => &self.nested(inner, Some(&one), depth)?,
+                None => &self.nested(inner, Some(&one))?,
             };
             let joined = more
                 .iter()
@@ -155,12 +128,7 @@ impl ParameterGeneration<'_, '_> {
     }
 
     /// Returns the parameters of a nested generator in which known ones are filled in.
-    fn nested(
-        &mut self,
-        generator: &Value,
-        known: Option<&Parameters>,
-        depth: usize,
-    ) -> Option<Vec<Parameters>> {
+    fn nested(&mut self, generator: &Value, known: Option<&Parameters>) -> Option<Vec<Parameters>> {
         let mut generator = generator.clone();
         if let Some(known) = known {
             // Each combination searches the files anew.
@@ -169,7 +137,10 @@ impl ParameterGeneration<'_, '_> {
             fill_value(&mut generator, known);
         }
         let generator = yaml_serde::from_value(generator).ok()?;
-        self.all_parameters(&[generator], depth + 1)
+        self.depth += 1;
+        let all = if self.depth > DEPTH { None } else { self.parameters(&generator) };
+        self.depth -= 1;
+        all
     }
 
     /// Returns the parameters of a git generator, one set for each directory or entry of a file.

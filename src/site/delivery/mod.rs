@@ -137,14 +137,12 @@ fn changed_agent(repo: &DeliveryRepo<'_>) -> Option<Finding> {
     let directory = repo.settings.output.join(layout::agent_directory(other));
     let file = directory.join(layout::KUSTOMIZATION);
     let is_generated = repo.files.text(&file).is_some_and(|text| layout::is_ours(text.as_bytes()));
-    is_generated.then(|| {
-        Finding::new(
-            Code::AgentChanged,
-            format!("the output is for {name}, and the agent cannot change in one run"),
-        )
+    let message = format!("the output is for {name}, and the agent cannot change in one run");
+    let finding = Finding::new(Code::AgentChanged, message)
         .at(repo.settings.place(["gitops".into()]))
-        .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
-        .help(format!(
+        .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"));
+    is_generated.then(|| {
+        finding.help(format!(
             "first detach the services from {name}, or it deletes them: see docs/operations/change-agent.md; \
                  then remove `gitops`, generate, and let {name} apply the hosts, which then have the guards of both \
                  agents; finally set `gitops` to the new agent"

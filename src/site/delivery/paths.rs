@@ -49,15 +49,11 @@ impl SourcePatterns {
 
 impl SourcePattern {
     fn new(line: &str) -> Self {
-        let (keeps, text) = match line.strip_prefix('!') {
-            Some(text) => (true, text),
-            None => (false, line),
-        };
+        let kept = line.strip_prefix('!');
+        let text = kept.unwrap_or(line);
         let text = if text.ends_with("\\ ") { text } else { text.trim_end_matches(' ') };
-        let (is_of_directories, text) = match text.strip_suffix('/') {
-            Some(text) => (true, text),
-            None => (false, text),
-        };
+        let directories = text.strip_suffix('/');
+        let text = directories.unwrap_or(text);
         let is_name = !text.contains('/');
         let name = |name: &str| match name {
             "" => SourceNamePattern::Empty,
@@ -67,7 +63,12 @@ impl SourcePattern {
                 SourceNamePattern::Glob(glob.compile_matcher())
             }),
         };
-        Self { keeps, is_of_directories, is_name, names: text.split('/').map(name).collect() }
+        Self {
+            keeps: kept.is_some(),
+            is_of_directories: directories.is_some(),
+            is_name,
+            names: text.split('/').map(name).collect(),
+        }
     }
 
     fn matches(&self, path: &[&str]) -> bool {

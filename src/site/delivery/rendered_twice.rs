@@ -1,6 +1,6 @@
 //! Reports the repo's own agent objects that apply a directory with hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -35,11 +35,12 @@ pub(super) fn check(
     for reached in all_reached {
         let applied = reached.applied;
         let is_known = |root: &&usize| repo.inventory.roots.contains_key(*root);
-        let overlays: BTreeSet<usize> = reached.overlays.iter().filter(is_known).copied().collect();
+        let overlays = reached.overlays.iter().filter(is_known);
         let hosts_by_root = reached.declared(repo);
         let builds = |directory: &Utf8Path| reached.kustomizations.contains(directory);
         let mut delivered = delivered::delivered_directories(repo, applied, builds);
-        let applies_agent_objects = delivered::applies_agent_objects(applied, &delivered);
+        let agent_objects = layout::agent_directory(applied.agent);
+        let applies_agent_objects = delivered.iter().any(|it| it.contains(&agent_objects));
         delivered.retain(DeliveredDirectory::applies_more_than_declared_hosts);
         // Objects for other repos or clusters are only reported, and only if they seem to reach
         // hosts.
@@ -78,7 +79,7 @@ pub(super) fn check(
             }
             renderers.extend(keys.into_iter().map(|host| (host, applied)));
             if is_chosen {
-                wiring.applied.extend(hosts_by_root.keys().chain(&overlays));
+                wiring.applied.extend(hosts_by_root.keys().chain(overlays));
                 if applies_agent_objects {
                     wiring.agent_objects_by.get_or_insert_with(|| applied.by.clone());
                 }
@@ -231,20 +232,15 @@ impl ReachedContent<'_> {
             |host: &&Host| host.key.namespace.as_str() != namespace && !repo.has_namespace(host);
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
         let first = hosts.first()?;
-        Some(
-            Finding::new(
-                Code::OutputPatched,
-                format!(
-                    "{} gives the namespace {namespace} to {}, such as {}: its hosts are other objects than those that sipgen assigns",
-                    self.applied.by,
-                    counted(hosts.len(), "host"),
-                    first.key
-                ),
-            )
-            .at(place.clone())
-            .see(first.origin.name(), first.key.to_string())
-            .help(format!("write `namespace: {namespace}` in the kustomization of the hosts")),
-        )
+        let (by, count) = (&self.applied.by, counted(hosts.len(), "host"));
+        let message = format!(
+            "{by} gives the namespace {namespace} to {count}, such as {}: its hosts are other objects than those that sipgen assigns",
+            first.key
+        );
+        let finding = Finding::new(Code::OutputPatched, message).at(place.clone());
+        let finding = finding.see(first.origin.name(), first.key.to_string());
+        let help = format!("write `namespace: {namespace}` in the kustomization of the hosts");
+        Some(finding.help(help))
     }
 
     /// Returns the hosts that it renders, with or without labels.
@@ -275,15 +271,11 @@ impl ReachedContent<'_> {
         let overlay = repo.patches_of(&root.directory);
         let AppliedDirectory { by, place, directory, agent, .. } = self.applied;
         if self.overlays.contains(&index) {
-            return Some(
-                Finding::new(
-                    Code::RenderedByTwo,
-                    format!("{by} applies {overlay} and its base: it renders hosts twice"),
-                )
-                .at(place.clone())
-                .see(repo.builds.resources_of(root), "what it is based on")
-                .help(format!("let it apply only one of them, preferably {overlay}")),
-            );
+            let message = format!("{by} applies {overlay} and its base: it renders hosts twice");
+            let finding = Finding::new(Code::RenderedByTwo, message).at(place.clone());
+            let finding = finding.see(repo.builds.resources_of(root), "what it is based on");
+            let help = format!("let it apply only one of them, preferably {overlay}");
+            return Some(finding.help(help));
         }
         let prefix = match agent {
             GitopsAgent::Flux => &repo.settings.flux.path,
@@ -322,11 +314,8 @@ impl ReachedContent<'_> {
 
     /// Returns the help that keeps the object's components, whose paths are relative to its own.
     fn moved_components(&self, directory: &Utf8Path) -> String {
-        let paths = self
-            .applied
-            .components
-            .iter()
-            .map(|(path, _)| listed(relative(directory, path).as_str()));
+        let components = self.applied.components.iter();
+        let paths = components.map(|(path, _)| listed(relative(directory, path).as_str()));
         let paths: Vec<String> = paths.collect();
         if paths.is_empty() {
             return String::new();
@@ -335,21 +324,14 @@ impl ReachedContent<'_> {
     }
 
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
+        let AppliedDirectory { by, place, directory, .. } = self.applied;
         let are = if hosts.len() == 1 { "is" } else { "are" };
-        let of = if root == self.applied.directory {
-            String::new()
-        } else {
-            format!(" of {}", shown(root))
-        };
-        let finding = Finding::new(
-            Code::RenderedUnlabelled,
-            format!(
-                "{} applies {}, where {}{of} {are} rendered without labels",
-                self.applied.by,
-                shown(&self.applied.directory),
-                counted(hosts.len(), "declared host"),
-            ),
+        let of = if root == directory { String::new() } else { format!(" of {}", shown(root)) };
+        let message = format!(
+            "{by} applies {}, where {}{of} {are} rendered without labels",
+            shown(directory),
+            counted(hosts.len(), "declared host"),
         );
-        finding.at(self.applied.place.clone())
+        Finding::new(Code::RenderedUnlabelled, message).at(place.clone())
     }
 }
