@@ -118,10 +118,6 @@ impl<'t> EnvsubstParser<'t> {
         Ok(String::from_utf8_lossy(&self.text("", accepts)?).into_owned())
     }
 
-    fn close(&mut self) -> StepResult {
-        if self.read() == '}' { Ok(()) } else { Err(refused()) }
-    }
-
     /// Parses the rest of an expression, after its `${`.
     fn expression(&mut self) -> StepResult<VariableExpression> {
         let start = self.at - OPEN.len();
@@ -130,33 +126,81 @@ impl<'t> EnvsubstParser<'t> {
             return Err(too_large());
         }
         let is_of_name: Accepts = |char, _| char.is_alphanumeric() || char == '_';
-        let mut arguments = Vec::new();
-        let (variable, operator);
+        let (variable, operator, arguments);
         if self.peek() == '#' {
             operator = self.word(|char, at| char == '#' && at == 1)?;
             variable = self.word(is_of_name)?;
-            self.close()?;
+            arguments = Vec::new();
         } else {
             variable = self.word(is_of_name)?;
-            operator = match self.peek() {
-                ':' => self.default_or_substring(&mut arguments)?,
-                '=' => self.default(|char, at| char == '=' && at == 1, &mut arguments)?,
-                ',' | '^' => {
-                    let operator = self.word(|char, at| matches!(char, ',' | '^') && at < 3)?;
-                    self.close()?;
-                    operator
-                }
-                '/' => self.replacement(&mut arguments)?,
-                '#' => self.removal(|char, at| char == '#' && at < 3, &mut arguments)?,
-                '%' => self.removal(|char, at| char == '%' && at < 3, &mut arguments)?,
-                _ => {
-                    self.close()?;
-                    String::new()
-                }
-            };
+            operator = self.operator()?;
+            arguments = self.arguments(&operator)?;
+        }
+        if self.read() != '}' {
+            return Err(refused());
         }
         self.depth -= 1;
         Ok(VariableExpression { variable, operator, arguments, source: start..self.at })
+    }
+
+    fn operator(&mut self) -> StepResult<String> {
+        let accepts: Accepts = match self.peek() {
+            ':' => {
+                self.read();
+                let next = self.peek();
+                // envsubst goes back by the width of the character that it looked at.
+                self.unread();
+                if matches!(next, '=' | '-' | '?' | '+') {
+                    |char, at| match at {
+                        1 => char == ':',
+                        2 => matches!(char, '=' | '-' | '?' | '+'),
+                        _ => false,
+                    }
+                } else {
+                    |char, at| char == ':' && at == 1
+                }
+            }
+            '=' => |char, at| char == '=' && at == 1,
+            ',' | '^' => |char, at| matches!(char, ',' | '^') && at < 3,
+            '/' => |char, at| match at {
+                1 => char == '/',
+                2 => matches!(char, '/' | '#' | '%'),
+                _ => false,
+            },
+            '#' => |char, at| char == '#' && at < 3,
+            '%' => |char, at| char == '%' && at < 3,
+            _ => return Ok(String::new()),
+        };
+        self.word(accepts)
+    }
+
+    fn arguments(&mut self, operator: &str) -> StepResult<Vec<TemplatePart>> {
+        let mut arguments = Vec::new();
+        match operator.chars().next() {
+            None | Some(',' | '^') => {}
+            Some('#' | '%') => arguments.push(self.argument("", |char, _| char != '}')?),
+            Some('/') => {
+                // The pattern may even have a `}`.
+                arguments.push(self.argument(ESCAPES, |char, _| char != '/')?);
+                self.word(|char, _| char == '/')?;
+                if self.peek() != '}' {
+                    arguments.push(self.argument(ESCAPES, |char, _| char != '}')?);
+                }
+            }
+            Some(_) if operator == ":" => {
+                arguments.push(self.argument("", |char, _| char != ':' && char != '}')?);
+                if self.peek() != '}' {
+                    self.word(|char, _| char == ':')?;
+                    arguments.push(self.argument("", |char, _| char != '}')?);
+                }
+            }
+            Some(_) => {
+                while self.peek() != '}' {
+                    arguments.push(self.argument("", |char, _| char != '}')?);
+                }
+            }
+        }
+        Ok(arguments)
     }
 
     /// Parses an expression, or text as [`Self::text`] does.
@@ -166,69 +210,5 @@ impl<'t> EnvsubstParser<'t> {
             return self.expression().map(TemplatePart::Expression);
         }
         self.text(escapes, accepts).map(TemplatePart::Text)
-    }
-
-    fn default_or_substring(&mut self, arguments: &mut Vec<TemplatePart>) -> StepResult<String> {
-        self.read();
-        let next = self.peek();
-        // envsubst goes back by the width of the character that it looked at.
-        self.unread();
-        if matches!(next, '=' | '-' | '?' | '+') {
-            let accepts: Accepts = |char, at| match at {
-                1 => char == ':',
-                2 => matches!(char, '=' | '-' | '?' | '+'),
-                _ => false,
-            };
-            return self.default(accepts, arguments);
-        }
-        let operator = self.word(|char, at| char == ':' && at == 1)?;
-        arguments.push(self.argument("", |char, _| char != ':' && char != '}')?);
-        if self.peek() == '}' {
-            return self.close().map(|()| operator);
-        }
-        self.word(|char, _| char == ':')?;
-        arguments.push(self.argument("", |char, _| char != '}')?);
-        self.close()?;
-        Ok(operator)
-    }
-
-    fn default(
-        &mut self,
-        accepts: Accepts,
-        arguments: &mut Vec<TemplatePart>,
-    ) -> StepResult<String> {
-        let operator = self.word(accepts)?;
-        while self.peek() != '}' {
-            arguments.push(self.argument("", |char, _| char != '}')?);
-        }
-        self.close()?;
-        Ok(operator)
-    }
-
-    fn removal(
-        &mut self,
-        accepts: Accepts,
-        arguments: &mut Vec<TemplatePart>,
-    ) -> StepResult<String> {
-        let operator = self.word(accepts)?;
-        arguments.push(self.argument("", |char, _| char != '}')?);
-        self.close()?;
-        Ok(operator)
-    }
-
-    fn replacement(&mut self, arguments: &mut Vec<TemplatePart>) -> StepResult<String> {
-        let operator = self.word(|char, at| match at {
-            1 => char == '/',
-            2 => matches!(char, '/' | '#' | '%'),
-            _ => false,
-        })?;
-        // The pattern may even have a `}`.
-        arguments.push(self.argument(ESCAPES, |char, _| char != '/')?);
-        self.word(|char, _| char == '/')?;
-        if self.peek() != '}' {
-            arguments.push(self.argument(ESCAPES, |char, _| char != '}')?);
-        }
-        self.close()?;
-        Ok(operator)
     }
 }
