@@ -166,7 +166,7 @@ impl<'a> CompleteRepo<'a> {
             None => format!("`kustomize build {}`", layout::directory_argument(directory)),
         };
         let file = builds.kustomization_file(directory).map(Place::File);
-        let place = agent.and_then(AgentBuild::place).or(file);
+        let place = agent.map(AgentBuild::place_of_object).or(file);
         let compared = ComparedBuild { site, by: &by, place, delivered: &delivered };
         let findings = compared.hosts(&hosts, counted);
         let others = moved_services(&by, directory, &delivered, top)

@@ -8,7 +8,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{BuildRoot, Builds, FileReach, KustomizationNode, join};
 use crate::base::finding::Place;
-use crate::base::grouping::grouped;
 use crate::input::load::Files;
 
 /// An entry of a kustomization that lists another directory.
@@ -67,8 +66,12 @@ impl Builds {
 
     /// Returns the directories of the kustomizations in a directory's build, including itself.
     pub fn made_of<'a>(&'a self, directory: &'a Utf8Path) -> BTreeSet<&'a Utf8Path> {
+        self.made_of_all(vec![directory])
+    }
+
+    /// Returns the directories of the kustomizations in builds, including their own.
+    fn made_of_all<'a>(&'a self, mut pending: Vec<&'a Utf8Path>) -> BTreeSet<&'a Utf8Path> {
         let mut seen = BTreeSet::new();
-        let mut pending = vec![directory];
         while let Some(directory) = pending.pop() {
             if let Some(node) = self.nodes.get(directory).filter(|_| seen.insert(directory)) {
                 pending.extend(node.listed().map(Utf8PathBuf::as_path));
@@ -87,33 +90,17 @@ impl Builds {
     /// Returns whether a directory's build may change what it lists below `top`, which has no
     /// kustomizations yet.
     pub(crate) fn may_change_listed(&self, directory: &Utf8Path, top: &Utf8Path) -> bool {
-        let inner = self.made_of(directory);
-        let nodes = || inner.iter().filter_map(|inner| Some((*inner, self.nodes.get(*inner)?)));
-        let lists_top = |node: &KustomizationNode| node.listed().any(|path| path.starts_with(top));
-        let listing = nodes().filter(|(_, node)| lists_top(node));
-        let mut pending: Vec<&Utf8Path> = listing.map(|(directory, _)| directory).collect();
-        if pending.is_empty() {
-            return false;
-        }
-        let entries =
-            nodes().flat_map(|(directory, node)| node.listed().map(move |it| (&**it, directory)));
-        let listed_by = grouped(entries);
+        let node = |directory: &&Utf8Path| self.nodes.get(*directory);
         let changes = |node: &KustomizationNode| {
             node.kustomization.changes_objects()
                 || node.namespace().is_some()
                 || node.components.iter().any(|component| !component.starts_with(top))
         };
-        // Upwards from the listings.
-        let mut seen = BTreeSet::new();
-        while let Some(directory) = pending.pop() {
-            if seen.insert(directory) {
-                if self.nodes.get(directory).is_some_and(changes) {
-                    return true;
-                }
-                pending.extend(listed_by.get(directory).into_iter().flatten());
-            }
-        }
-        false
+        let lists_top = |node: &KustomizationNode| node.listed().any(|path| path.starts_with(top));
+        let changing = self.made_of(directory).into_iter();
+        let changing = changing.filter(|directory| node(directory).is_some_and(changes));
+        let changed = self.made_of_all(changing.collect());
+        changed.iter().filter_map(node).any(lists_top)
     }
 
     /// Returns the field and place in the first kustomization that may rename hosts or move them to
@@ -127,22 +114,21 @@ impl Builds {
         hosts: &HashSet<&Utf8Path>,
         built: impl Iterator<Item = &'a Utf8Path>,
     ) -> Option<(&'static str, Place)> {
-        let built: BTreeSet<&Utf8Path> =
-            built.flat_map(|directory| self.made_of(directory)).collect();
+        let built = self.made_of_all(built.collect());
         let reaches_hosts = |directory: &Utf8Path| {
             self.below(directory).keys().any(|file| hosts.contains(file.as_path()))
         };
         self.nodes.iter().find_map(|(directory, node)| {
             let text = |path: &str| repo.text(&join(directory, path)?);
             let field = node.kustomization.field_that_may_rename(text)?;
+            let is_in_their_build = || {
+                let mut roots = self.roots_of(directory).into_iter();
+                roots.any(|root| reaches_hosts(&self.root(root).directory))
+            };
             // A component changes what other entries of its build reach.
             let concerns_hosts = built.contains(directory.as_path())
                 || reaches_hosts(directory)
-                || node.is_component()
-                    && self
-                        .roots_of(directory)
-                        .into_iter()
-                        .any(|root| reaches_hosts(&self.root(root).directory));
+                || node.is_component() && is_in_their_build();
             concerns_hosts.then(|| (field, node.origin.at([field])))
         })
     }
@@ -150,25 +136,21 @@ impl Builds {
     /// Returns the lowest kustomization of a root's build that reaches all given files, with its
     /// number of components.
     pub fn lowest(&self, root: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> (Utf8PathBuf, usize) {
-        let mut lowest = root.to_owned();
-        let mut seen: BTreeSet<Utf8PathBuf> = BTreeSet::new();
+        let reaches_all = |directory: &&Utf8PathBuf| {
+            self.nodes.get(*directory).is_some_and(|node| !node.is_component()) && {
+                let reached = self.below(directory);
+                files.iter().all(|file| reached.contains_key(*file))
+            }
+        };
+        let (mut lowest, mut seen) = (root, BTreeSet::new());
+        let node = |directory: &Utf8Path| self.nodes.get(directory);
         // The set ends the descent in a cycle.
-        while seen.insert(lowest.clone()) {
-            let resources =
-                self.nodes.get(&lowest).map(|node| node.resources.as_slice()).unwrap_or_default();
-            let reaches_all = |directory: &&Utf8PathBuf| {
-                self.nodes.get(*directory).is_some_and(|node| !node.is_component()) && {
-                    let reached = self.below(directory);
-                    files.iter().all(|file| reached.contains_key(*file))
-                }
-            };
-            let Some(lower) = resources.iter().find(reaches_all) else {
-                break;
-            };
-            lowest = lower.clone();
+        while seen.insert(lowest)
+            && let Some(lower) = node(lowest).and_then(|it| it.resources.iter().find(reaches_all))
+        {
+            lowest = lower;
         }
-        let components = self.nodes.get(&lowest).map_or(0, |node| node.components.len());
-        (lowest, components)
+        (lowest.to_owned(), node(lowest).map_or(0, |node| node.components.len()))
     }
 
     /// Returns the place of a list in a kustomization, or of the kustomization if it has no such
@@ -216,24 +198,18 @@ impl Builds {
     /// Returns the listed directories below `top`, each with the entry that lists it, sorted by the
     /// directory of the kustomization.
     pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(Utf8PathBuf, Listing<'a>)> {
-        let mut found = Vec::new();
-        for (directory, node) in &self.nodes {
-            let mut components = 0;
-            for entry in node.entries() {
-                let Some(path) = entry.path else { continue };
-                let among = match entry.list {
-                    "components" if node.is_component() => ListField::ComponentsOfComponent,
-                    "components" => ListField::Components(components),
-                    _ => ListField::Resources,
+        let listings = self.nodes.iter().flat_map(|(directory, node)| {
+            let entries = node.entries().filter_map(|entry| Some((entry.path?, entry.place)));
+            // Components follow the resources.
+            entries.enumerate().map(move |(index, (path, place))| {
+                let among = match index.checked_sub(node.resources.len()) {
+                    None => ListField::Resources,
+                    Some(_) if node.is_component() => ListField::ComponentsOfComponent,
+                    Some(before) => ListField::Components(before),
                 };
-                components += usize::from(entry.list == "components");
-                if path.starts_with(top) {
-                    let (directory, place) = (directory.as_path(), entry.place);
-                    let listing = Listing { directory, place, among };
-                    found.push((path, listing));
-                }
-            }
-        }
-        found
+                (path, Listing { directory, place, among })
+            })
+        });
+        listings.filter(|(path, _)| path.starts_with(top)).collect()
     }
 }

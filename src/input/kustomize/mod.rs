@@ -23,7 +23,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::base::api::kustomization::{Kustomization, Patch, is_inline};
-use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
+use crate::base::finding::{Code, DocumentBuilds, Finding, Origin, Place, RouteStep};
 use crate::base::text::non_empty;
 use crate::input::load::kustomize::ListEntry;
 
@@ -32,7 +32,7 @@ pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
     AgentBuild, BuildObject, BuiltDirectory, DeliveredBuild, DeliveredDocument, EvaluatedFiles,
     EvaluationResult, OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming,
-    SubstitutionVariables, is_remote, patched,
+    SubstitutionVariables, is_cluster_scoped, is_remote, patched,
 };
 pub use generators::ReachedGenerator;
 pub use levels::{ListField, Listing};
@@ -151,38 +151,31 @@ impl Builds {
                 components,
             };
             if let Some(other) = nodes.insert(directory, node) {
-                findings.push(
-                    Finding::new(
-                        Code::BuildRefused,
-                        "the directory has two kustomization files, which kustomize refuses",
-                    )
+                let message = "the directory has two kustomization files, which kustomize refuses";
+                let finding = Finding::new(Code::BuildRefused, message)
                     .at(Place::File(origin.file))
-                    .see(Place::File(other.origin.file), "the other one")
-                    .help("merge the files, or delete one"),
-                );
+                    .see(Place::File(other.origin.file), "the other one");
+                findings.push(finding.help("merge the files, or delete one"));
             }
         }
 
         let (component_namespaces, cycles) = component_namespaces(&nodes);
         findings.extend(cycles.into_iter().map(|(node, next)| {
-            let listed = node.place_of_listed(&next.directory);
-            let file = &node.origin.file;
-            Finding::new(
-                Code::BuildRefused,
-                format!("`{file}` lists itself, directly or through other kustomizations"),
-            )
-            .at(listed.unwrap_or_else(|| Place::File(file.clone())))
-            .help("remove one of the references; kustomize cannot build a cycle")
+            let (listed, file) = (node.place_of_listed(&next.directory), &node.origin.file);
+            let message =
+                format!("`{file}` lists itself, directly or through other kustomizations");
+            Finding::new(Code::BuildRefused, message)
+                .at(listed.unwrap_or_else(|| Place::File(file.clone())))
+                .help("remove one of the references; kustomize cannot build a cycle")
         }));
         // Kustomizations that others list are not built on their own, and neither are components.
-        let inner: BTreeSet<&Utf8PathBuf> =
+        let inner: HashSet<&Utf8PathBuf> =
             nodes.values().flat_map(KustomizationNode::listed).collect();
-        let is_root = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
-            !inner.contains(directory) && !node.is_component()
-        };
-        let roots = nodes.iter().filter(is_root).map(|(directory, node)| BuildRoot {
+        let roots = nodes.values();
+        let roots = roots.filter(|it| !it.is_component() && !inner.contains(&it.directory));
+        let roots = roots.map(|KustomizationNode { directory, origin, .. }| BuildRoot {
             directory: directory.clone(),
-            file: node.origin.file.clone(),
+            file: origin.file.clone(),
         });
         let roots = roots.collect();
         let mut reached = HashMap::new();
@@ -263,13 +256,10 @@ impl Builds {
         self.reached.keys()
     }
 
-    /// Returns the place that lists a reached path, and the kustomization's file.
-    pub(crate) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
-        let found = self
-            .nodes
-            .values()
-            .find_map(|node| Some((node.place_of_listed(path)?, node.origin.file.clone())));
-        found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
+    /// Returns the place that lists a reached path.
+    pub(crate) fn place_of_listed(&self, path: &Utf8Path) -> Place {
+        let found = self.nodes.values().find_map(|node| node.place_of_listed(path));
+        found.unwrap_or_else(|| Place::File(Arc::from(path)))
     }
 
     /// Returns the paths by which builds reach a document.
@@ -281,17 +271,13 @@ impl Builds {
             return Cow::Borrowed(&[]);
         }
         let all = self.reach(&origin.file);
-        match origin.delivered() {
-            None => Cow::Borrowed(all),
-            Some(delivered) if delivered.is_evaluated => {
-                let reaches =
-                    delivered.roots.iter().map(|root| FileReach { root: *root, namespace: None });
-                Cow::Owned(reaches.collect())
-            }
-            Some(delivered) => Cow::Owned(
-                all.iter().filter(|reach| delivered.roots.contains(&reach.root)).cloned().collect(),
-            ),
-        }
+        let Some(DocumentBuilds { roots, is_evaluated, .. }) = origin.delivered() else {
+            return Cow::Borrowed(all);
+        };
+        Cow::Owned(match *is_evaluated {
+            true => roots.iter().map(|root| FileReach { root: *root, namespace: None }).collect(),
+            false => all.iter().filter(|reach| roots.contains(&reach.root)).cloned().collect(),
+        })
     }
 
     /// Returns the indices of the roots whose builds include a directory; a root includes itself.

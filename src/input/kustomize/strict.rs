@@ -84,9 +84,9 @@ impl KustomizationReader<'_> {
             (Value::Mapping(fields), Type::Object(_) | Type::Texts | Type::Labels) => {
                 fields.iter().find_map(|(key, value)| {
                     let Some(key) = key.as_str() else {
-                        let shown = shown(&self.route);
-                        return self
-                            .refused_key(format!("`{shown}` has a key that is not a string"));
+                        let why =
+                            format!("`{}` has a key that is not a string", shown(&self.route));
+                        return self.refused_key(why);
                     };
                     self.within(RouteStep::from(key), |reader| {
                         reader.check_field(key, value, wanted)
@@ -169,20 +169,11 @@ impl KustomizationReader<'_> {
 
 /// Checks `kind`, `apiVersion` and emptiness, as `EnforceFields` and `CheckEmpty` do.
 fn enforced(written: &Value, origin: &Origin) -> Option<KustomizationRefusal> {
-    let is_empty = || {
-        let why = "the kustomization is empty".to_owned();
-        is_empty_kustomization(written).then(|| KustomizationRefusal { why, place: origin.start() })
-    };
-    let Some(fields) = written.as_mapping() else {
-        return is_empty();
-    };
     let text = |wanted: &str| {
-        let found = fields.iter().filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
-        found
-            .filter(|(key, _)| key.eq_ignore_ascii_case(wanted))
-            // `encoding/json` uses the last of several keys that differ only in case.
-            .last()
-            .unwrap_or_default()
+        let fields = written.as_mapping().into_iter().flatten();
+        let texts = fields.filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
+        // `encoding/json` uses the last of several keys that differ only in case.
+        texts.filter(|(key, _)| key.eq_ignore_ascii_case(wanted)).last().unwrap_or_default()
     };
     let (kind_key, kind) = text("kind");
     if !["", KIND, COMPONENT].contains(&kind) {
@@ -195,7 +186,8 @@ fn enforced(written: &Value, origin: &Origin) -> Option<KustomizationRefusal> {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
         return Some(KustomizationRefusal { why, place: origin.at([version_key]) });
     }
-    is_empty()
+    let why = "the kustomization is empty".to_owned();
+    is_empty_kustomization(written).then(|| KustomizationRefusal { why, place: origin.start() })
 }
 
 /// Returns whether a kustomization says nothing, which kustomize refuses.

@@ -20,8 +20,6 @@ pub(crate) struct BuildEntry {
     pub(crate) name: String,
     /// The path of the entry; `None` if it is not in this repo.
     pub(crate) path: Option<Utf8PathBuf>,
-    /// The list or field that has the entry.
-    pub(super) list: &'static str,
 }
 
 impl Builds {
@@ -116,7 +114,6 @@ impl KustomizationNode {
             place: self.origin.at([RouteStep::from(entry.list), RouteStep::from(entry.index)]),
             name: entry.text.to_owned(),
             path: join(&self.directory, entry.text),
-            list: entry.list,
         }
     }
 
@@ -126,7 +123,6 @@ impl KustomizationNode {
             place: self.origin.at([field]),
             name: field.to_owned(),
             path: None,
-            list: field,
         })
     }
 }

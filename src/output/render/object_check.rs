@@ -14,6 +14,7 @@ use crate::base::api::names::{Namespace, ObjectName};
 use crate::base::finding::{Code, Finding};
 use crate::base::layout;
 use crate::base::text::yaml;
+use crate::input::kustomize::is_cluster_scoped;
 use crate::input::load;
 use crate::input::settings::outputs::OutputScope;
 use crate::site::Site;
@@ -54,23 +55,8 @@ const TOO_LARGE: [(&str, &str, &str); 3] = [
 /// Groups whose objects may have names that are no DNS names.
 const WITH_FREE_NAMES: [&str; 1] = ["rbac.authorization.k8s.io"];
 
-/// Kinds without a namespace.
-const CLUSTER_WIDE: [&str; 14] = [
-    "APIService",
-    "ClusterIssuer",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ClusterSecretStore",
-    "IngressClass",
-    "MutatingWebhookConfiguration",
-    "Node",
-    "PersistentVolume",
-    "PriorityClass",
-    "RuntimeClass",
-    "StorageClass",
-    "ValidatingAdmissionPolicy",
-    "ValidatingWebhookConfiguration",
-];
+/// Custom kinds without a namespace. kustomize does not know these.
+const CLUSTER_WIDE: [&str; 2] = ["ClusterIssuer", "ClusterSecretStore"];
 
 impl fmt::Display for ObjectIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -144,7 +130,10 @@ impl RenderedObject {
                     format!("the {kind} `{name}`, whose namespace `{namespace}` {reason}");
                 Some((problem, "use at most 63 of `a-z`, `0-9` and `-`".to_owned()))
             }
-            None if must_name_namespace && !CLUSTER_WIDE.contains(&kind.as_str()) => {
+            None if must_name_namespace
+                && !is_cluster_scoped(group, kind)
+                && !CLUSTER_WIDE.contains(&kind.as_str()) =>
+            {
                 let namespace = match scope {
                     OutputScope::Cluster | OutputScope::Host => "{{ cluster.namespace }}",
                     OutputScope::Site => "NAMESPACE",

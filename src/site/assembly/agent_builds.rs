@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::interpret::interpret_resource;
 use super::read_object::{ReadContent, ReadObject};
 use super::substitution::{NamespaceInputs, VariableSources};
-use crate::base::api::kustomization::{Kustomization, listed};
+use crate::base::api::kustomization::listed;
 use crate::base::finding::Origin;
 use crate::base::layout;
 use crate::input::kustomize::{AgentBuild, Builds, Listing};
@@ -149,9 +149,9 @@ fn by_directory(
     let NamespaceInputs { repo, settings, builds: all_builds, listing, .. } = naming;
     let agents = Agents::new(repo, settings, all_builds, objects, listing);
     let applied = agents.applied.into_iter().filter(AppliedDirectory::is_of_site);
-    let changes = applied.filter_map(|applied| Some((applied.by, applied.changes?)));
-    let changes: Vec<(String, Box<BuildChanges>)> = changes.collect();
-    let variables = VariableSources::read(naming, changes.iter().map(|(_, changes)| &**changes))?;
+    let changes = applied.filter_map(|applied| Some(*applied.changes?));
+    let changes: Vec<BuildChanges> = changes.collect();
+    let variables = VariableSources::read(naming, changes.iter())?;
     let output = &settings.output;
     let overlays = all_builds.roots().map(|root| {
         let overlay = output.join(layout::declared_directory(&root.directory));
@@ -159,12 +159,12 @@ fn by_directory(
     });
     let (overlays, listings) = (overlays.collect(), all_builds.listings_below(output));
     let mut builds = AgentBuilds::new();
-    for (by, changes) in &changes {
+    for changes in &changes {
         let directories = changed_directories(all_builds, &overlays, &listings, changes);
         for (directory, is_above) in directories {
-            let build = agent_build(naming, by, changes, is_above, &variables);
+            let build = agent_build(naming, changes, is_above, &variables);
             let joined = match builds.remove(&directory) {
-                Some(other) => AgentBuild::joined(other, build, &changes.place),
+                Some(other) => AgentBuild::joined(other, build),
                 None => build,
             };
             builds.insert(directory, joined);
@@ -177,30 +177,12 @@ fn by_directory(
 /// Returns the changes of one object to one build.
 fn agent_build(
     naming: NamespaceInputs<'_>,
-    by: &str,
     changes: &BuildChanges,
     is_above: bool,
     variables: &VariableSources,
 ) -> AgentBuild {
-    let kustomization = changes.kustomization.clone().unwrap_or_default();
-    let directory = changes.directory.clone();
-    let mut build = AgentBuild::new(by, &changes.origin, kustomization, directory, is_above);
-    if let Err(reason) = &changes.kustomization {
-        build.set_unknown(reason.clone(), changes.place.clone());
-    }
-    let origin = changes.origin.as_written();
-    for field in ["labels", "annotations"] {
-        let entries = changes.common_metadata.as_ref().and_then(|metadata| metadata.get(field));
-        match yaml_serde::from_value::<Option<BTreeMap<_, _>>>(entries.cloned().unwrap_or_default())
-        {
-            Ok(entries) => {
-                build.set_common_metadata(field, entries.unwrap_or_default(), &origin);
-            }
-            Err(error) => {
-                build.set_unknown(error.to_string(), origin.at(["spec", "commonMetadata"]));
-            }
-        }
-    }
+    let mut build = changes.build.for_root(is_above);
+    let origin = build.written_origin();
     if let Some(post_build) = &changes.post_build {
         let namespaces = naming.namespaces(&origin, changes.namespace.as_deref());
         build.variables = variables.merged_variables(&origin, post_build, &namespaces);
@@ -217,7 +199,7 @@ fn changed_directories(
     listings: &[(Utf8PathBuf, Listing<'_>)],
     changes: &BuildChanges,
 ) -> BTreeMap<Utf8PathBuf, bool> {
-    let directory = &changes.directory;
+    let directory = changes.build.directory();
     let mut changed = BTreeMap::new();
     if let Some(root) = overlays.get(directory) {
         changed.extend([((*root).to_owned(), true), (directory.clone(), false)]);
@@ -228,8 +210,7 @@ fn changed_directories(
         let roots = listed.iter().filter_map(|overlay| overlays.get(*overlay));
         changed.extend(roots.map(|root| ((*root).to_owned(), true)));
         let is_root = overlays.values().any(|root| root == directory);
-        let sets_names = changes.kustomization.as_ref().is_ok_and(Kustomization::sets_names);
-        if !listed.is_empty() || is_root || sets_names {
+        if !listed.is_empty() || is_root || changes.build.sets_names() {
             changed.insert(directory.clone(), false);
         }
     } else {

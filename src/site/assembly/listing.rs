@@ -63,11 +63,9 @@ pub(super) fn listed_elsewhere(
                 _ => continue,
             }
         };
-        let (place, by) = builds.place_of_listed(path);
-        let finding = Finding::new(
-            Code::ListedUnread,
-            format!("{by} lists {path}, which is not read: {why}"),
-        );
+        let place = builds.place_of_listed(path);
+        let message = format!("{} lists {path}, which is not read: {why}", place.file());
+        let finding = Finding::new(Code::ListedUnread, message);
         let what = repo.resolve(path).map_or("the file".to_owned(), |target| format!("`{target}`"));
         let help = format!("list {what} itself, or put a plain file in its place");
         findings.push(finding.at(place).help(help));

@@ -104,8 +104,8 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
     };
     let listed = builds.listed().filter_map(|path| Some((path, reason(path)?)));
     if let Some((path, reason)) = listed.min() {
-        let (_, by) = builds.place_of_listed(path);
-        return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
+        let by = builds.place_of_listed(path);
+        return Err(repo.closed(path, format!("{} lists it, and {reason}", by.file())));
     }
     // kustomize reads files of any name that it lists, so these are found only now.
     let (listed, mut unread) = listed_elsewhere(repo, &builds, &files, output, &ours);

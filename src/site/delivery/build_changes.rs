@@ -3,22 +3,16 @@
 use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
+use super::overrides::OverriddenSource;
 use crate::base::api::gitops::{FluxKustomization, KustomizeSource, PostBuild};
 use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::{Origin, Place, RouteMapping, RouteStep};
+use crate::input::kustomize::AgentBuild;
 
 /// Changes of an agent's object to what it builds.
 pub(crate) struct BuildChanges {
-    /// Directory, relative to the repo's root.
-    pub(crate) directory: Utf8PathBuf,
-    /// Its position. Routes are those of the kustomization.
-    pub(crate) origin: Origin,
-    /// Fields that are those of a kustomization, or the reason why they are unknown.
-    pub(crate) kustomization: Result<Kustomization, String>,
-    /// Place of the fields.
-    pub(crate) place: Place,
-    /// Flux: labels and annotations for built objects.
-    pub(crate) common_metadata: Option<Value>,
+    /// Changes that the object itself has.
+    pub(crate) build: AgentBuild,
     /// Flux: variables for built objects.
     pub(crate) post_build: Option<PostBuild>,
     /// Namespace of the object, if set.
@@ -29,7 +23,8 @@ pub(crate) struct BuildChanges {
 
 impl BuildChanges {
     pub(super) fn from_flux(
-        directory: &Utf8PathBuf,
+        by: String,
+        directory: Utf8PathBuf,
         origin: &Origin,
         object: &FluxKustomization,
     ) -> Self {
@@ -51,23 +46,26 @@ impl BuildChanges {
             ("patchesJson6902", operations),
         ];
         let fields = fields.into_iter().filter_map(|(field, value)| Some((field.into(), value?)));
+        let moved = moved(origin, &["spec".into()], "targetNamespace");
+        let kustomization = kustomization(fields.collect(), spec.ignore_missing_components);
+        let place = origin.at(["spec"]);
+        let mut build = AgentBuild::new(by, moved, directory, kustomization, place);
+        spec.common_metadata.iter().for_each(|metadata| build.set_common_metadata(metadata));
         BuildChanges {
-            directory: directory.clone(),
-            origin: moved(origin, &["spec".into()], "targetNamespace"),
-            kustomization: kustomization(fields.collect(), spec.ignore_missing_components),
-            place: origin.at(["spec"]),
-            common_metadata: spec.common_metadata.clone(),
+            build,
             post_build: spec.post_build.clone(),
             namespace: object.metadata.namespace.clone(),
             is_autodetected: true,
         }
     }
 
-    /// `route` leads to the options for kustomize.
+    /// `route` leads to the options for kustomize, which may be those of an overriding file.
     pub(super) fn from_argocd(
-        directory: &Utf8PathBuf,
+        by: String,
+        directory: Utf8PathBuf,
         origin: &Origin,
         route: &[RouteStep],
+        overridden: Option<&OverriddenSource>,
         options: &KustomizeSource,
     ) -> Self {
         // Changes of selectors matter for no kind that sipgen reads.
@@ -83,16 +81,14 @@ impl BuildChanges {
             ("commonAnnotations", !options.force_common_annotations),
         ];
         let unforced = unforced.into_iter().filter_map(|(field, is)| is.then_some(field)).collect();
-        BuildChanges {
-            directory: directory.clone(),
-            origin: moved(origin, route, "namespace"),
-            kustomization: kustomization.map(|read| Kustomization { unforced, ..read }),
-            place: origin.at(route.to_vec()),
-            common_metadata: None,
-            post_build: None,
-            namespace: None,
-            is_autodetected: false,
-        }
+        let kustomization = kustomization.map(|read| Kustomization { unforced, ..read });
+        let place = match overridden {
+            Some(OverriddenSource { file, .. }) => Place::File(file.as_path().into()),
+            None => origin.at(route.to_vec()),
+        };
+        let moved = moved(origin, route, "namespace");
+        let build = AgentBuild::new(by, moved, directory, kustomization, place);
+        BuildChanges { build, post_build: None, namespace: None, is_autodetected: false }
     }
 }
 

@@ -141,16 +141,15 @@ fn by_flux(
     object: FluxKustomization,
 ) -> Option<AppliedDirectory> {
     let flux = &repo.settings.flux;
-    let changes = |directory: &Utf8PathBuf| BuildChanges::from_flux(directory, origin, &object);
     let FluxKustomization { metadata, spec, .. } = &object;
-    let (source, namespace) = (&spec.source_ref, metadata.namespace.as_deref());
+    let by = named(FLUX, metadata);
+    let source = includes::reference(&spec.source_ref, metadata);
     let path = within_source(spec.path.as_deref().unwrap_or_default());
-    let target = includes::target(repo, source, namespace, path.as_str());
+    let target = includes::target(repo, &source, path.as_str());
     let (path, is_ours) = match &target {
         IncludeTarget::Here(path) => (path, true),
         IncludeTarget::Elsewhere | IncludeTarget::Itself => {
-            let is_same_repo = || includes::is_same_repo(repo, source, namespace);
-            (&path, flux.is_source(source, namespace) || is_same_repo())
+            (&path, flux.is_source(&source) || includes::is_same_repo(repo, &source))
         }
     };
     let (directory, above) = in_repo(path.as_str(), &flux.path)?;
@@ -179,14 +178,19 @@ fn by_flux(
     });
     Some(AppliedDirectory {
         agent: GitopsAgent::Flux,
-        by: named(FLUX, metadata),
+        changes: Some(Box::new(BuildChanges::from_flux(
+            by.clone(),
+            directory.clone(),
+            origin,
+            &object,
+        ))),
+        by,
         place: origin.at(["spec", "path"]),
         exclusion,
         components: components(&directory, spec.components.clone(), |index| {
             origin.at(["spec".into(), "components".into(), RouteStep::from(index)])
         }),
         options: apply_options::from_flux(repo.settings, origin, spec),
-        changes: Some(Box::new(changes(&directory))),
         directory,
         depends_on: depends_on.map(|needed| named(FLUX, &needed)).collect(),
         is_generated: false,
@@ -210,8 +214,11 @@ fn by_helm_release(
         Some(_) => origin.at(["spec", "chart", "spec", "chart"]),
         None => origin.at(["spec", "chartRef"]),
     };
-    let find = |source| includes::named_source(repo, source, metadata.namespace.as_deref());
-    let chart = spec.chart.as_ref().or_else(|| find(spec.chart_ref.as_ref()?))?;
+    let find = || {
+        let source = includes::reference(spec.chart_ref.as_ref()?, &metadata);
+        includes::named_source(repo, &source)
+    };
+    let chart = spec.chart.as_ref().or_else(find)?;
     let source_ref = chart.spec.source_ref.clone()?;
     // A chart of a Helm repository has a name in the place of a path.
     if source_ref.kind.as_deref() == Some("HelmRepository") {
@@ -228,9 +235,8 @@ fn by_helm_release(
             ..FluxKustomizationSpec::default()
         },
     };
-    let by = named("HelmRelease", &object.metadata);
     Some(AppliedDirectory {
-        by,
+        by: named("HelmRelease", &object.metadata),
         place,
         plain: PlainDirectory::Rendered("Helm"),
         options: Vec::new(),
@@ -307,13 +313,14 @@ fn by_argocd(
                 continue;
             }
             let kustomize = source.kustomize.clone().unwrap_or_default();
+            let by = match &overridden {
+                Some(overridden) => format!("Argo CD's {by} (with `{}`)", overridden.file),
+                None => format!("Argo CD's {by}"),
+            };
             let changes = source.kustomize.as_ref().map(|options| {
-                let route = steps(&["kustomize"]);
-                let mut changes = BuildChanges::from_argocd(&directory, origin, &route, options);
-                if let Some(OverriddenSource { file, .. }) = &overridden {
-                    changes.place = Place::File(file.as_path().into());
-                }
-                Box::new(changes)
+                let (by, directory) = (by.clone(), directory.clone());
+                let (route, overridden) = (steps(&["kustomize"]), overridden.as_ref());
+                BuildChanges::from_argocd(by, directory, origin, &route, overridden, options)
             });
             // As in Argo CD's `ExplicitType`, `directory` wins over files that suggest another
             // type.
@@ -334,10 +341,7 @@ fn by_argocd(
             };
             applied.push(AppliedDirectory {
                 agent: GitopsAgent::Argocd,
-                by: match &overridden {
-                    Some(overridden) => format!("Argo CD's {by} (with `{}`)", overridden.file),
-                    None => format!("Argo CD's {by}"),
-                },
+                by,
                 place: place(&["path"]),
                 exclusion: exclusion.clone(),
                 components: components(&directory, kustomize.components, |_| {
@@ -357,7 +361,7 @@ fn by_argocd(
                     apply_options::from_argocd_settings(repo),
                 ]
                 .concat(),
-                changes,
+                changes: changes.map(Box::new),
                 decryption: None,
                 plain,
             });

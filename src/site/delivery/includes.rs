@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::paths::plain_path;
 use super::repo::DeliveryRepo;
 use crate::base::api::flux::{FluxSource, Include};
-use crate::base::api::gitops::{FluxSourceRef, GIT_REPOSITORY};
+use crate::base::api::gitops::{AgentObjectName, FluxSourceRef, GIT_REPOSITORY};
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::text::repo_url;
 use crate::input::settings::gitops::SourceRef;
@@ -24,17 +24,18 @@ pub(super) enum IncludeTarget {
     Itself,
 }
 
+/// Returns an object's reference to a source, with the namespace that it means.
+pub(super) fn reference(source: &FluxSourceRef, object: &AgentObjectName) -> FluxSourceRef {
+    let namespace = source.namespace.clone().or(object.namespace.clone());
+    FluxSourceRef { namespace, ..source.clone() }
+}
+
 /// Resolves a path of a source through includes.
-pub(super) fn target(
-    repo: &DeliveryRepo<'_>,
-    source: &FluxSourceRef,
-    namespace: Option<&str>,
-    path: &str,
-) -> IncludeTarget {
+pub(super) fn target(repo: &DeliveryRepo<'_>, source: &FluxSourceRef, path: &str) -> IncludeTarget {
     let flux = &repo.settings.flux;
     let path = in_source(path);
-    let is_ours = flux.is_source(source, namespace);
-    let Some(object) = named_source(repo, source, namespace) else {
+    let is_ours = flux.is_source(source);
+    let Some(object) = named_source(repo, source) else {
         return IncludeTarget::Itself;
     };
     let below = |include: &'_ Include| {
@@ -50,9 +51,9 @@ pub(super) fn target(
         let included = FluxSourceRef {
             kind: Some(GIT_REPOSITORY.to_owned()),
             name: include.repository.name.clone(),
-            namespace: object.metadata.namespace.clone(),
+            namespace: object.metadata.namespace.clone().or(source.namespace.clone()),
         };
-        if flux.is_source(&included, namespace) {
+        if flux.is_source(&included) {
             return IncludeTarget::Here(
                 Utf8PathBuf::from(in_source(&include.from_path)).join(rest),
             );
@@ -63,17 +64,13 @@ pub(super) fn target(
 
 /// Returns whether a source has the repo of the settings' source by another name, according to
 /// their URLs. Without settings, the source of the repo's FluxInstance is this repo.
-pub(super) fn is_same_repo(
-    repo: &DeliveryRepo<'_>,
-    source: &FluxSourceRef,
-    namespace: Option<&str>,
-) -> bool {
+pub(super) fn is_same_repo(repo: &DeliveryRepo<'_>, source: &FluxSourceRef) -> bool {
     let context = repo.context;
     let find = |is_it: &dyn Fn(&FluxSource) -> bool| {
         let mut sources = context.sources.iter().chain(&context.instance_sources);
         sources.find(|(_, source)| is_it(source)).map(|(_, source)| source)
     };
-    let is_it = |object: &FluxSource| is_named(object, source, namespace);
+    let is_it = |object: &FluxSource| is_named(object, source);
     let Some(own) = find(&|object| repo.is_source_of_settings(object)) else {
         return repo.settings.flux.source_ref == SourceRef::default()
             && context.instance_sources.iter().any(|(_, source)| is_it(source));
@@ -87,10 +84,9 @@ pub(super) fn is_same_repo(
 pub(super) fn named_source<'a>(
     repo: &DeliveryRepo<'a>,
     source: &FluxSourceRef,
-    namespace: Option<&str>,
 ) -> Option<&'a FluxSource> {
     let mut sources = repo.context.sources.iter().map(|(_, object)| object);
-    sources.find(|object| is_named(object, source, namespace))
+    sources.find(|object| is_named(object, source))
 }
 
 /// Returns a path relative to the root of a source.
@@ -99,9 +95,8 @@ fn in_source(path: &str) -> String {
 }
 
 /// Returns whether a Kustomization's source reference names an object.
-fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
-    let namespace = source.namespace.as_deref().or(namespace);
-    let is_there = match (&object.metadata.namespace, namespace) {
+fn is_named(object: &FluxSource, source: &FluxSourceRef) -> bool {
+    let is_there = match (&object.metadata.namespace, &source.namespace) {
         (Some(own), Some(named)) => own == named,
         _ => true,
     };

@@ -144,7 +144,7 @@ impl<'a> DeliveryRepo<'a> {
             name: source.metadata.name.clone(),
             namespace: source.metadata.namespace.clone(),
         };
-        self.settings.flux.is_source(&reference, None)
+        self.settings.flux.is_source(&reference)
     }
 
     /// Returns the directory of a root's patches, relative to the repo's root.

@@ -13,7 +13,7 @@ use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
 use super::{
     BuildEvaluation, BuildFailure, BuildObjects, BuildResult, EvaluationError, FailureAt,
-    StepResult,
+    StepResult, defer, refuse,
 };
 use crate::base::api::host;
 use crate::base::api::kustomization::LOCAL_CONFIG;
@@ -97,7 +97,8 @@ impl BuildEvaluation<'_> {
         // A cycle is reported by `Builds::new`.
         if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
         {
-            let problem = EvaluationError::beyond("its kustomizations are nested too deeply");
+            let problem =
+                EvaluationError::Beyond("its kustomizations are nested too deeply".to_owned());
             return Err(BuildFailure { is_known: true, ..problem.into() }).at(&file);
         }
         self.budget.step(STEPS_PER_KUSTOMIZATION).at(&file)?;
@@ -139,11 +140,7 @@ impl BuildEvaluation<'_> {
         self.budget.step(1)?;
         let more = match self.listed(node, entry)? {
             ListedTarget::Kustomization(path) => {
-                if self.builds.nodes.get(&path).is_some_and(KustomizationNode::is_component) {
-                    let why = format!("`{path}` is a component, but is listed in `resources`");
-                    return Err(EvaluationError::Refused(why).into());
-                }
-                self.check_above(&path)?;
+                self.check_listed(&path, false)?;
                 Some(self.accumulate(&path, BuildObjects::default())?)
             }
             ListedTarget::File(path) => self.objects_in_file(&path)?,
@@ -170,7 +167,7 @@ impl BuildEvaluation<'_> {
             "fifo" => "`legacySortOptions` requires `order: legacy`".to_owned(),
             other => format!("`order` must be `fifo` or `legacy`, found `{other}`"),
         };
-        Err(EvaluationError::Refused(why)).at(&node.origin.at(["sortOptions"]))
+        refuse(why).at(&node.origin.at(["sortOptions"]))
     }
 
     /// Adds the components of a kustomization, which also transform its objects.
@@ -199,16 +196,12 @@ impl BuildEvaluation<'_> {
         self.budget.step(1 + objects.list.len())?;
         match self.listed(node, entry)? {
             ListedTarget::Kustomization(path) => {
-                if self.builds.nodes.get(&path).is_some_and(|node| !node.is_component()) {
-                    let why = format!("`{path}` is a Kustomization, but is listed in `components`");
-                    return Err(EvaluationError::Refused(why).into());
-                }
-                self.check_above(&path)?;
+                self.check_listed(&path, true)?;
                 self.accumulate(&path, objects)
             }
             ListedTarget::File(path) => {
                 let why = format!("`{path}` is a file, but is listed in `components`");
-                Err(EvaluationError::Refused(why).into())
+                Ok(refuse(why)?)
             }
             ListedTarget::Unknown => {
                 if let Some(component) = self.in_output(node, entry) {
@@ -229,14 +222,20 @@ impl BuildEvaluation<'_> {
         }
     }
 
-    /// Refuses a directory that contains one of the kustomizations that lead to it.
-    fn check_above(&self, path: &Utf8Path) -> StepResult {
+    /// Refuses a kustomization in the wrong list, and one whose directory contains a kustomization
+    /// that leads to it.
+    fn check_listed(&self, path: &Utf8Path, is_among_components: bool) -> StepResult {
+        let node = self.builds.nodes.get(path);
+        let is_component = node.is_some_and(KustomizationNode::is_component);
         let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
         match self.inside.iter().find(inside) {
-            Some(lower) => {
-                let why = format!("`{path}` contains `{lower}`, which lists it");
-                Err(EvaluationError::Refused(why))
+            _ if is_component && !is_among_components => {
+                refuse(format!("`{path}` is a component, but is listed in `resources`"))
             }
+            _ if is_among_components && !is_component => {
+                refuse(format!("`{path}` is a Kustomization, but is listed in `components`"))
+            }
+            Some(lower) => refuse(format!("`{path}` contains `{lower}`, which lists it")),
             None => Ok(()),
         }
     }
@@ -257,7 +256,7 @@ impl BuildEvaluation<'_> {
             && json_values(&read.text).is_some()
         {
             let why = format!("it drops all but the first JSON object of `{file}`");
-            return Err(EvaluationError::Beyond(why)).at(&second.start());
+            return defer(why).at(&second.start());
         }
         let list = read
             .documents
@@ -307,7 +306,7 @@ impl BuildEvaluation<'_> {
     /// Leaves the build to kustomize if it has objects that matter here.
     pub(super) fn leave_to_kustomize(&self, objects: &BuildObjects, why: String) -> StepResult {
         let matters = objects.list.iter().any(|object| self.is_vital(object));
-        if matters { Err(EvaluationError::Beyond(why)) } else { Ok(()) }
+        if matters { defer(why) } else { Ok(()) }
     }
 
     /// Returns whether a failure that concerns an object is an error.
@@ -317,13 +316,9 @@ impl BuildEvaluation<'_> {
 
     /// Adds the objects of a kustomization's generators.
     fn generate(&mut self, node: &KustomizationNode, objects: &mut BuildObjects) -> BuildResult {
-        let kustomization = &node.kustomization;
-        for (list, index, generator) in kustomization.all_generators() {
+        for (list, index, generator) in node.kustomization.all_generators() {
             let place = node.origin.at([RouteStep::from(list), index.into()]);
-            let read = |path: &str| self.bytes_of(node, path);
-            let global = kustomization.generator_options.as_ref();
-            let object = generated::object(&node.origin, list, generator, global, read);
-            let new = match object {
+            let new = match self.generated(node, list, generator) {
                 Ok(new) => new,
                 // Without its files, only the object's existence is known.
                 Err(EvaluationError::Beyond(_)) => {
@@ -349,7 +344,7 @@ impl BuildEvaluation<'_> {
                 (None, ..) => format!("the {} to {behavior} is missing", id.shown()),
                 (Some(_), ..) => format!("the {} exists already", id.shown()),
             };
-            return Err(EvaluationError::Refused(why)).at(&place);
+            return refuse(why).at(&place);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::Value;
 
 use super::object::BuildObject;
 use super::{
@@ -15,16 +16,18 @@ use crate::base::finding::{Origin, Place};
 use crate::input::kustomize::{Builds, KustomizationNode, join};
 
 /// The changes of an agent's object to what it builds.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct AgentBuild {
     /// The object.
     pub(crate) by: String,
+    /// Place of its fields.
+    place: Place,
     /// Another object that applies the same build, with its place.
     other: Option<(String, Place)>,
     /// Set if two objects that apply the build give it different names.
     has_other_names: bool,
     /// Fields that are those of a kustomization.
-    kustomization: Option<KustomizationNode>,
+    node: KustomizationNode,
     /// Set if the object applies a kustomization that lists the root, such as the overlay of its
     /// hosts.
     is_above_root: bool,
@@ -36,58 +39,75 @@ pub(crate) struct AgentBuild {
 }
 
 impl AgentBuild {
-    /// Returns the changes by fields of a kustomization. Routes in `origin` are those of one.
+    /// Returns the changes by fields of a kustomization, which are at a place, or the reason why they
+    /// are unknown. Routes in `origin` are those of a kustomization.
     pub(crate) fn new(
-        by: &str,
-        origin: &Origin,
-        kustomization: Kustomization,
+        by: String,
+        origin: Origin,
         directory: Utf8PathBuf,
-        is_above_root: bool,
+        kustomization: Result<Kustomization, String>,
+        place: Place,
     ) -> Self {
-        let node = KustomizationNode {
-            origin: origin.clone(),
-            directory,
-            kustomization,
-            resources: Vec::new(),
-            components: Vec::new(),
-        };
-        let kustomization = Some(node);
-        AgentBuild { by: by.to_owned(), kustomization, is_above_root, ..Self::default() }
-    }
-
-    /// Returns the changes by variables that are all known, if there are any.
-    pub(super) fn with_variables(
-        variables: BTreeMap<String, String>,
-        place: &Place,
-    ) -> Option<Self> {
-        let values =
-            variables.into_iter().map(|(name, value)| (name, Some((value, place.clone()))));
-        let variables = SubstitutionVariables { values: values.collect(), ..Default::default() };
-        (!variables.values.is_empty())
-            .then(|| AgentBuild { variables: Some(variables), ..Self::default() })
-    }
-
-    /// Adds labels or annotations that are set after the build.
-    pub(crate) fn set_common_metadata(
-        &mut self,
-        field: &'static str,
-        entries: BTreeMap<String, String>,
-        origin: &Origin,
-    ) {
-        for (key, value) in entries {
-            let place = origin.at(["spec", "commonMetadata", field, &key]);
-            self.common_metadata.push((field, key, value, place));
+        let unknown = kustomization.as_ref().err().map(|reason| (reason.clone(), place.clone()));
+        let kustomization = kustomization.unwrap_or_default();
+        let (resources, components) = (Vec::new(), Vec::new());
+        AgentBuild {
+            by,
+            place,
+            other: None,
+            has_other_names: false,
+            node: KustomizationNode { origin, directory, kustomization, resources, components },
+            is_above_root: false,
+            common_metadata: Vec::new(),
+            variables: None,
+            unknown,
         }
     }
 
-    /// Returns the object with its file.
-    pub(super) fn source(&self) -> Option<(&str, &Utf8Path)> {
-        Some((&self.by, &self.kustomization.as_ref()?.origin.file))
+    /// Adds the labels and annotations of `spec.commonMetadata`, which are set after the build.
+    pub(crate) fn set_common_metadata(&mut self, metadata: &Value) {
+        let origin = self.written_origin();
+        for field in ["labels", "annotations"] {
+            let entries = metadata.get(field).cloned().unwrap_or_default();
+            match yaml_serde::from_value::<Option<BTreeMap<String, String>>>(entries) {
+                Ok(entries) => {
+                    for (key, value) in entries.into_iter().flatten() {
+                        let place = origin.at(["spec", "commonMetadata", field, &key]);
+                        self.common_metadata.push((field, key, value, place));
+                    }
+                }
+                Err(error) => {
+                    let place = origin.at(["spec", "commonMetadata"]);
+                    self.unknown.get_or_insert((error.to_string(), place));
+                }
+            }
+        }
     }
 
-    /// Returns the place of the object's fields.
-    pub(crate) fn place(&self) -> Option<Place> {
-        self.kustomization.as_ref().map(|node| node.origin.start())
+    /// Returns the changes to a root's build, or to that of a kustomization above it which the object
+    /// applies.
+    pub(crate) fn for_root(&self, is_above_root: bool) -> Self {
+        AgentBuild { is_above_root, ..self.clone() }
+    }
+
+    /// Returns the directory that the object applies.
+    pub(crate) fn directory(&self) -> &Utf8PathBuf {
+        &self.node.directory
+    }
+
+    /// Returns the position of the object, as it is written.
+    pub(crate) fn written_origin(&self) -> Origin {
+        self.node.origin.as_written()
+    }
+
+    /// Returns the object with its file.
+    pub(super) fn source(&self) -> (&str, &Utf8Path) {
+        (&self.by, &self.node.origin.file)
+    }
+
+    /// Returns the place of the object.
+    pub(crate) fn place_of_object(&self) -> Place {
+        self.node.origin.start()
     }
 
     /// Returns the changes to a directory's build among those by directory. Flux builds a directory
@@ -119,34 +139,27 @@ impl AgentBuild {
 
     fn unnamed(&self) -> Self {
         let mut build = self.clone();
-        if let Some(KustomizationNode { kustomization, .. }) = &mut build.kustomization {
-            kustomization.namespace = None;
-            kustomization.name_prefix = None;
-            kustomization.name_suffix = None;
-        }
+        let own = &mut build.node.kustomization;
+        (own.namespace, own.name_prefix, own.name_suffix) = (None, None, None);
         build
     }
 
     /// Returns the components that the object adds to the build, each with its place.
     pub(crate) fn components(&self) -> impl Iterator<Item = (Utf8PathBuf, Place)> {
-        self.kustomization.iter().flat_map(|node| {
-            let entries = node.listed_in("components", &node.kustomization.components);
-            entries.filter_map(|(place, entry)| Some((join(&node.directory, entry)?, place)))
-        })
+        let KustomizationNode { directory, kustomization, .. } = &self.node;
+        let entries = self.node.listed_in("components", &kustomization.components);
+        entries.filter_map(move |(place, entry)| Some((join(directory, entry)?, place)))
     }
 
     /// Returns whether it sets names or namespaces of all objects.
     pub(crate) fn sets_names(&self) -> bool {
-        self.kustomization.as_ref().is_some_and(|node| node.kustomization.sets_names())
+        self.node.kustomization.sets_names()
     }
 
     /// Returns whether the object applies a directory itself, not through another kustomization.
     pub(crate) fn applies(&self, builds: &Builds, directory: &Utf8Path) -> bool {
-        let applied = self.kustomization.as_ref().map(|node| &node.directory);
-        applied.is_some_and(|applied| {
-            applied == directory
-                || directory.starts_with(applied) && !builds.has_kustomization(applied)
-        })
+        let applied = &self.node.directory;
+        applied == directory || directory.starts_with(applied) && !builds.has_kustomization(applied)
     }
 
     /// Returns whether Flux builds a directory without a kustomization for the object.
@@ -154,50 +167,41 @@ impl AgentBuild {
         self.is_above_root && !builds.has_kustomization(directory)
     }
 
-    /// Marks the result as unknown.
-    pub(crate) fn set_unknown(&mut self, reason: String, place: Place) {
-        self.unknown.get_or_insert((reason, place));
-    }
-
     /// Returns whether it changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kustomization.as_ref().is_none_or(|node| {
-            let own = &node.kustomization;
-            !own.changes_objects() && !own.sets_names() && own.components.is_none()
-        }) && self.common_metadata.is_empty()
+        let own = &self.node.kustomization;
+        !own.changes_objects()
+            && !own.sets_names()
+            && own.components.is_none()
+            && self.common_metadata.is_empty()
             && self.variables.is_none()
             && self.unknown.is_none()
     }
 
     /// Joins the changes of two objects that apply one build, which often are for two clusters.
-    pub(crate) fn joined(mut self, mut other: Self, place: &Place) -> Self {
+    pub(crate) fn joined(mut self, mut other: Self) -> Self {
+        let place = other.place.clone();
         if other.sets_names() && !self.sets_names() {
             mem::swap(&mut self, &mut other);
         }
         let changes = |build: &Self| {
-            let node = build.kustomization.as_ref();
             let entries = build.common_metadata.iter();
-            (
-                node.map(|node| format!("{:?}", node.kustomization)),
-                entries
-                    .map(|(field, key, value, _)| (*field, key.clone(), value.clone()))
-                    .collect::<Vec<_>>(),
-            )
+            let entries: Vec<_> =
+                entries.map(|(field, key, value, _)| (field, key, value)).collect();
+            format!("{:?} {entries:?}", build.unnamed().node.kustomization)
         };
-        if changes(&self.unnamed()) != changes(&other.unnamed()) {
+        if changes(&self) != changes(&other) {
             let reason = format!("{} and {} apply it with different changes", self.by, other.by);
-            self.set_unknown(reason, place.clone());
+            self.unknown.get_or_insert((reason, place.clone()));
         }
         let names = |build: &Self| {
-            let own = build.kustomization.as_ref().map(|node| &node.kustomization);
-            own.map(|own| [&own.namespace, &own.name_prefix, &own.name_suffix].map(Clone::clone))
+            let own = &build.node.kustomization;
+            [&own.namespace, &own.name_prefix, &own.name_suffix].map(Clone::clone)
         };
         self.has_other_names |= other.has_other_names || names(&self) != names(&other);
-        if let Some((reason, place)) = other.unknown {
-            self.set_unknown(reason, place);
-        }
+        self.unknown = self.unknown.or(other.unknown);
         self.is_above_root |= other.is_above_root;
-        self.other = self.other.or(Some((other.by, place.clone())));
+        self.other = self.other.or(Some((other.by, place)));
         if self.variables.is_none() {
             mem::swap(&mut self.variables, &mut other.variables);
         }
@@ -211,9 +215,8 @@ impl<'a> BuildEvaluation<'a> {
     /// Returns the fields that an agent adds to the kustomization of a root itself.
     pub(super) fn added_by_agent(&self, directory: &Utf8Path) -> Option<&'a KustomizationNode> {
         let is_root = self.inside.len() == 1;
-        let build = self.wanted.agents.get(directory).filter(|_| is_root);
-        let build = build.filter(|build| !build.is_above_root)?;
-        build.kustomization.as_ref()
+        let build = self.wanted.agents.get(directory).filter(|_| is_root)?;
+        (!build.is_above_root).then_some(&build.node)
     }
 
     /// Applies the kustomization above a root that consists of an agent's fields.
@@ -225,10 +228,10 @@ impl<'a> BuildEvaluation<'a> {
         if let Some((reason, place)) = &build.unknown {
             return Err(EvaluationError::Undetermined(reason.clone())).at(place);
         }
-        if let Some(node) = build.kustomization.as_ref().filter(|_| build.is_above_root) {
+        if build.is_above_root {
             self.is_above_root = true;
-            objects = self.add_components(node, objects)?;
-            self.transform(node, &mut objects)?;
+            objects = self.add_components(&build.node, objects)?;
+            self.transform(&build.node, &mut objects)?;
         }
         Ok(objects)
     }

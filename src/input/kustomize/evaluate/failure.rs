@@ -25,18 +25,18 @@ pub enum EvaluationError {
     Undetermined(String),
 }
 
-impl EvaluationError {
-    pub(super) fn refused(why: impl Into<String>) -> Self {
-        EvaluationError::Refused(why.into())
-    }
-
-    pub(super) fn beyond(why: impl Into<String>) -> Self {
-        EvaluationError::Beyond(why.into())
-    }
-}
-
 /// The result of a step of an evaluation.
 pub(super) type StepResult<T = ()> = Result<T, EvaluationError>;
+
+/// Fails because kustomize fails as well.
+pub(super) fn refuse<T>(why: impl Into<String>) -> StepResult<T> {
+    Err(EvaluationError::Refused(why.into()))
+}
+
+/// Fails because only kustomize can build it.
+pub(super) fn defer<T>(why: impl Into<String>) -> StepResult<T> {
+    Err(EvaluationError::Beyond(why.into()))
+}
 
 /// The result of a step of a build, which knows the place of a failure.
 pub(super) type BuildResult<T = ()> = Result<T, BuildFailure>;

@@ -4,7 +4,7 @@ use regex::Regex;
 use yaml_serde::{Mapping, Value};
 
 use super::object::scalar_text;
-use super::{EvaluationError, StepResult};
+use super::{EvaluationError, StepResult, defer, refuse};
 use crate::base::finding::RouteStep;
 use crate::base::text::yaml;
 
@@ -32,7 +32,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
             if is_new {
                 items.push(Value::Null);
             } else if items.len() <= index {
-                return Err(EvaluationError::Refused(format!("a list has no item {index}")));
+                return refuse(format!("a list has no item {index}"));
             }
             return self.step(&mut items[index], index.into(), rest, is_new);
         }
@@ -57,9 +57,9 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
             Value::Null => Ok(()),
             // kustomize parses the scalar's text and continues in it.
             Value::String(_) | Value::Number(_) | Value::Bool(_) => {
-                Err(EvaluationError::beyond("a replacement's path continues inside a scalar"))
+                defer("a replacement's path continues inside a scalar")
             }
-            _ => Err(EvaluationError::Refused(format!("`{part}` is not an index of a list"))),
+            _ => refuse(format!("`{part}` is not an index of a list")),
         }
     }
 

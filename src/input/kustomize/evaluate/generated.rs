@@ -9,125 +9,118 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 use yaml_serde::{Mapping, Value};
 
-use super::object::{Behavior, BuildObject, scalar_text, text_at};
-use super::{EvaluationError, StepResult};
+use super::object::{Behavior, BuildObject, scalar_text, set_at, text_at};
+use super::{BuildEvaluation, EvaluationError, StepResult, refuse};
 use crate::base::api::kustomization::{GeneratorOptions, KustomizeGenerator, unquoted};
-use crate::base::finding::{ForeignValue, Origin, Place, RouteStep};
+use crate::base::finding::{ForeignValue, Place, RouteStep};
 use crate::base::text::credentials::masked_value;
 use crate::base::text::non_empty;
+use crate::input::kustomize::KustomizationNode;
 
 /// Line length of base64 in kustomize's output.
 const LINE: usize = 70;
 
-/// Builds the object of a generator in a list. `read` reads a file by its path from the
-/// kustomization.
-pub(super) fn object(
-    origin: &Origin,
-    list: &str,
-    generator: &KustomizeGenerator,
-    global: Option<&GeneratorOptions>,
-    read: impl Fn(&str) -> StepResult<Option<Vec<u8>>>,
-) -> StepResult<BuildObject> {
-    let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
-    let name = non_empty(&generator.name).ok_or_else(|| refused("has no name"))?;
-    let is_secret = list == "secretGenerator";
-    let kind = if is_secret { "Secret" } else { "ConfigMap" };
-    let options = || [global, generator.options.as_ref()].into_iter().flatten();
-    let text = |text: &str| Value::from(text);
-    let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
-    metadata.extend(non_empty(&generator.namespace).map(|it| (text("namespace"), text(it))));
-    for field in ["labels", "annotations"] {
-        let pairs =
-            options().map(|it| if field == "labels" { &it.labels } else { &it.annotations });
-        let pairs = pairs.flatten().flatten().map(|(key, value)| (text(key), text(value)));
+impl BuildEvaluation<'_> {
+    /// Builds the object of a generator in a list.
+    pub(super) fn generated(
+        &self,
+        node: &KustomizationNode,
+        list: &str,
+        generator: &KustomizeGenerator,
+    ) -> StepResult<BuildObject> {
+        let refused = |why: &str| EvaluationError::Refused(format!("a generator {why}"));
+        let name = non_empty(&generator.name).ok_or_else(|| refused("has no name"))?;
+        let is_secret = list == "secretGenerator";
+        let kind = if is_secret { "Secret" } else { "ConfigMap" };
+        let global = &node.kustomization.generator_options;
+        let options = || global.iter().chain(&generator.options);
+        let mut object = Mapping::new();
+        let mut set = |route: &[&str], value: &str| set_at(&mut object, route, value.into());
+        set(&["apiVersion"], "v1");
+        set(&["kind"], kind);
+        set(&["metadata", "name"], name);
+        if let Some(namespace) = non_empty(&generator.namespace) {
+            set(&["metadata", "namespace"], namespace);
+        }
         // The generator's own options replace those of its kustomization.
-        let pairs: Mapping = pairs.collect();
-        if !pairs.is_empty() {
-            metadata.insert(text(field), Value::Mapping(pairs));
+        for GeneratorOptions { labels, annotations, .. } in options() {
+            for (field, pairs) in [("labels", labels), ("annotations", annotations)] {
+                for (key, value) in pairs.iter().flatten() {
+                    set(&["metadata", field, key], value);
+                }
+            }
         }
-    }
-    let mut object = Mapping::from_iter([
-        (text("apiVersion"), text("v1")),
-        (text("kind"), text(kind)),
-        (text("metadata"), Value::Mapping(metadata)),
-    ]);
-    if is_secret {
-        object.insert(text("type"), text(non_empty(&generator.secret_type).unwrap_or("Opaque")));
-        object.insert(text("data"), Value::Mapping(Mapping::new()));
-    }
-    for (key, value) in pairs(generator, read)? {
-        let (field, value) = match String::from_utf8(value) {
-            Ok(value) if is_secret => ("data", base64(value.as_bytes())),
-            Ok(value) => ("data", value),
-            Err(error) if is_secret => ("data", base64(error.as_bytes())),
-            Err(error) => ("binaryData", base64(error.as_bytes())),
-        };
-        let data = object.entry(text(field)).or_insert_with(|| Value::Mapping(Mapping::new()));
-        if let Value::Mapping(data) = data
-            && data.insert(text(&key), text(&value)).is_some()
-        {
-            return Err(refused(&format!("repeats the key `{key}`")));
+        if is_secret {
+            set(&["type"], non_empty(&generator.secret_type).unwrap_or("Opaque"));
+            object.insert("data".into(), Mapping::new().into());
         }
+        for (key, value) in self.pairs(node, generator)? {
+            let (field, value) = match String::from_utf8(value) {
+                Ok(value) if is_secret => ("data", base64(value.as_bytes())),
+                Ok(value) => ("data", value),
+                Err(error) if is_secret => ("data", base64(error.as_bytes())),
+                Err(error) => ("binaryData", base64(error.as_bytes())),
+            };
+            if set_at(&mut object, &[field, &key], value.into()).is_some() {
+                return Err(refused(&format!("repeats the key `{key}`")));
+            }
+        }
+        if options().any(|it| it.immutable == Some(true)) {
+            object.insert("immutable".into(), true.into());
+        }
+        let mut made = BuildObject::new(node.origin.clone(), object);
+        made.needs_hash = !options().any(|it| it.disable_name_suffix_hash == Some(true));
+        made.generated = Some(match generator.behavior.as_deref() {
+            Some("merge") => Behavior::Merge,
+            Some("replace") => Behavior::Replace,
+            _ => Behavior::Create,
+        });
+        Ok(made)
     }
-    if options().any(|it| it.immutable == Some(true)) {
-        object.insert(text("immutable"), Value::from(true));
-    }
-    let mut made = BuildObject::new(origin.clone(), object);
-    made.needs_hash = !options().any(|it| it.disable_name_suffix_hash == Some(true));
-    made.generated = Some(match generator.behavior.as_deref() {
-        Some("merge") => Behavior::Merge,
-        Some("replace") => Behavior::Replace,
-        _ => Behavior::Create,
-    });
-    Ok(made)
-}
 
-/// Returns the keys and values of a generator.
-fn pairs(
-    generator: &KustomizeGenerator,
-    read: impl Fn(&str) -> StepResult<Option<Vec<u8>>>,
-) -> StepResult<Vec<(String, Vec<u8>)>> {
-    let file = |path: &str| {
-        read(path)?.ok_or_else(|| {
-            let path = masked_value(path);
-            EvaluationError::beyond(format!("a generator reads `{path}`, which is not in the repo"))
-        })
-    };
-    let mut pairs = Vec::new();
-    for path in generator.envs.iter().flatten().chain(&generator.env) {
-        let content = String::from_utf8_lossy(&file(path)?).into_owned();
-        for line in content.trim_start_matches('\u{feff}').lines().map(str::trim_start) {
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let (key, value) = line.split_once('=').unwrap_or((line, ""));
-            if key.is_empty() {
-                continue;
-            }
-            pairs.push((key.to_owned(), value.as_bytes().to_vec()));
-        }
-    }
-    for literal in generator.literals.iter().flatten() {
-        let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
-        let (key, value) = split.ok_or_else(|| {
-            EvaluationError::refused("a literal of a generator must have the form `key=value`")
-        })?;
-        pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
-    }
-    for source in generator.files.iter().flatten() {
-        let (key, path) = match source.split_once('=') {
-            Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
-                return Err(EvaluationError::refused(
-                    "a file of a generator must have the form `path` or `key=path`",
-                ));
-            }
-            Some(split) => split,
-            None => (Utf8Path::new(source).file_name().unwrap_or_default(), source.as_str()),
+    /// Returns the keys and values of a generator.
+    fn pairs(
+        &self,
+        node: &KustomizationNode,
+        generator: &KustomizeGenerator,
+    ) -> StepResult<Vec<(String, Vec<u8>)>> {
+        let file = |path: &str| {
+            self.bytes_of(node, path)?.ok_or_else(|| {
+                let path = masked_value(path);
+                let why = format!("a generator reads `{path}`, which is not in the repo");
+                EvaluationError::Beyond(why)
+            })
         };
-        let content = file(path).map_err(|error| without_credential(error, source))?;
-        pairs.push((key.to_owned(), content));
+        let mut pairs = Vec::new();
+        for path in generator.env_files() {
+            let content = String::from_utf8_lossy(&file(path)?).into_owned();
+            for line in content.trim_start_matches('\u{feff}').lines().map(str::trim_start) {
+                let (key, value) = line.split_once('=').unwrap_or((line, ""));
+                if !key.is_empty() && !line.starts_with('#') {
+                    pairs.push((key.to_owned(), value.as_bytes().to_vec()));
+                }
+            }
+        }
+        for literal in generator.literals.iter().flatten() {
+            let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
+            let Some((key, value)) = split else {
+                return refuse("a literal of a generator must have the form `key=value`");
+            };
+            pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
+        }
+        for source in generator.files.iter().flatten() {
+            let (key, path) = match source.split_once('=') {
+                Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
+                    return refuse("a file of a generator must have the form `path` or `key=path`");
+                }
+                Some(split) => split,
+                None => (Utf8Path::new(source).file_name().unwrap_or_default(), source.as_str()),
+            };
+            let content = file(path).map_err(|error| without_credential(error, source))?;
+            pairs.push((key.to_owned(), content));
+        }
+        Ok(pairs)
     }
-    Ok(pairs)
 }
 
 /// Leaves the path out of an error if the entry looks like a key with its value.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::budget::EvaluationBudget;
-use super::{EvaluationError, StepResult};
+use super::{EvaluationError, StepResult, defer, refuse};
 use crate::base::finding::RouteStep;
 use crate::base::text::pointer_key;
 
@@ -51,7 +51,7 @@ pub(super) fn apply(
     let JsonPatchOperation { op, path, from, value } = operation;
     if path.matches('/').count() > MAX_PARTS {
         let why = format!("a path of a JSON patch has more than {MAX_PARTS} parts");
-        return Err(EvaluationError::Beyond(why));
+        return defer(why);
     }
     budget.step(1 + (path.len() + from.len()) / 64)?;
     budget.copy(value)?;
@@ -90,7 +90,7 @@ pub(super) fn apply(
             let failed = || EvaluationError::Refused(format!("the test of `{path}` fails"));
             if found == value { Ok(None) } else { Err(failed()) }
         }
-        other => Err(EvaluationError::Refused(format!("unknown operation `{other}`"))),
+        other => refuse(format!("unknown operation `{other}`")),
     }
 }
 

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use regex::Regex;
 use yaml_serde::Value;
 
-use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult};
+use super::{BuildEvaluation, BuildObjects, BuildResult, FailureAt, StepResult, refuse};
 use crate::base::api::kustomization::{FILE_NAMES, is_inline};
 use crate::base::layout::outputs::SITE;
 use crate::base::layout::{
@@ -33,10 +33,8 @@ impl BuildEvaluation<'_> {
     pub(super) fn listed(&self, node: &KustomizationNode, entry: &str) -> StepResult<ListedTarget> {
         let Some(path) = join(&node.directory, entry).filter(|_| !entry.is_empty()) else {
             return match entry {
-                "" => Err(EvaluationError::refused("an entry is empty")),
-                _ if entry.contains('\n') => {
-                    Err(EvaluationError::refused("an entry is a manifest, and must be a path"))
-                }
+                "" => refuse("an entry is empty"),
+                _ if entry.contains('\n') => refuse("an entry is a manifest, and must be a path"),
                 _ => Ok(ListedTarget::Unknown),
             };
         };
@@ -70,7 +68,7 @@ impl BuildEvaluation<'_> {
             None if !is_remote(entry) => format!("`{}` does not exist", shown()),
             Some(_) | None => return Ok(ListedTarget::Unknown),
         };
-        Err(EvaluationError::Refused(why))
+        refuse(why)
     }
 
     /// Returns whether a file has nothing but comments.
@@ -108,9 +106,9 @@ impl BuildEvaluation<'_> {
     fn file(&self, node: &KustomizationNode, entry: &str) -> StepResult<Option<Utf8PathBuf>> {
         match self.listed(node, entry)? {
             ListedTarget::File(path) => Ok(Some(path)),
-            ListedTarget::Kustomization(path) => Err(EvaluationError::Refused(format!(
-                "`{path}` is a directory, and must be a file"
-            ))),
+            ListedTarget::Kustomization(path) => {
+                refuse(format!("`{path}` is a directory, and must be a file"))
+            }
             ListedTarget::Unknown => Ok(None),
         }
     }
@@ -125,7 +123,7 @@ impl BuildEvaluation<'_> {
             return Ok(None);
         };
         let Some(text) = self.repo.text(&path) else {
-            return Err(EvaluationError::Refused(format!("`{path}` is not UTF-8")));
+            return refuse(format!("`{path}` is not UTF-8"));
         };
         self.budget.allocate(text.len())?;
         Ok(Some(text))
@@ -152,7 +150,7 @@ impl BuildEvaluation<'_> {
         for (place, entry) in node.listed_in("crds", &own.crds) {
             if self.text_of(node, entry).at(&place)?.is_some_and(|text| text.is_empty()) {
                 let why = format!("`{}` is empty", masked_value(entry));
-                return Err(EvaluationError::Refused(why)).at(&place);
+                return refuse(why).at(&place);
             }
         }
         let plugins = node

@@ -3,95 +3,105 @@
 
 use yaml_serde::{Mapping, Value};
 
+use crate::base::finding::RouteStep;
+
 /// Key that selects a patch strategy other than merging.
 const DIRECTIVE: &str = "$patch";
-
-/// Callback for each value that a patch sets: its route, and whether it replaces another value.
-pub(super) type ValueSetCallback<'a> = &'a mut dyn FnMut(&[&str], bool);
 
 /// Returns whether a patch replaces the whole object by its strategy.
 pub(super) fn replaces_all(patch: &Mapping) -> bool {
     patch.get(DIRECTIVE).and_then(Value::as_str) == Some("replace")
 }
 
-/// Merges a patch into an object, or into the mapping at a route. Returns false if the patch removes
-/// it.
-///
-/// # Errors
-///
-/// Returns why kustomize refuses the patch. Part of it may be merged then.
-pub(super) fn merge<'p>(
-    mapping: &mut Mapping,
-    patch: &'p Mapping,
-    route: &mut Vec<&'p str>,
-    on_set: ValueSetCallback<'_>,
-) -> Result<bool, String> {
-    let mut ignored = |_: &[&str], _: bool| {};
-    let mut on_set: ValueSetCallback<'_> = on_set;
-    match patch.get(DIRECTIVE).and_then(Value::as_str) {
-        Some("delete") => return Ok(false),
-        Some("replace") => {
-            on_set(route, true);
-            mapping.clear();
-            on_set = &mut ignored;
-        }
-        Some("merge") | None => {}
-        Some(other) => return Err(format!("unknown patch strategy `{other}`")),
-    }
-    for (key, new) in patch {
-        let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else {
-            continue;
-        };
-        route.push(name);
-        let old = mapping.entry(Value::from(name)).or_insert(Value::Null);
-        if !merge_value(old, new, route, on_set)? {
-            mapping.remove(name);
-        }
-        route.pop();
-    }
-    Ok(true)
+/// A merge of a patch into an object.
+#[derive(Default)]
+pub(super) struct StrategicMerge<'p> {
+    /// Route to the current value.
+    route: Vec<&'p str>,
+    /// Set below a value that the patch sets as a whole.
+    is_below_set: bool,
+    /// The routes of the values that the patch sets, each set if it replaces another value.
+    pub(super) set: Vec<(Vec<RouteStep>, bool)>,
 }
 
-/// Merges a patch into a field's value, which is null if the field is missing. Returns false if the
-/// patch removes the field.
-fn merge_value<'p>(
-    old: &mut Value,
-    new: &'p Value,
-    route: &mut Vec<&'p str>,
-    on_set: ValueSetCallback<'_>,
-) -> Result<bool, String> {
-    match (old, new) {
-        // Null removes the field.
-        (_, Value::Null) => {
-            on_set(route, true);
-            Ok(false)
+impl<'p> StrategicMerge<'p> {
+    fn note(&mut self, replaces: bool) {
+        if !self.is_below_set {
+            let route = self.route.iter().map(|key| RouteStep::from(*key));
+            self.set.push((route.collect(), replaces));
         }
-        (old @ Value::Null, Value::Mapping(new)) => {
-            on_set(route, false);
-            let mut added = Mapping::new();
-            let is_kept = merge(&mut added, new, route, &mut |_, _| {})?;
-            *old = Value::Mapping(added);
-            Ok(is_kept)
-        }
-        (old @ Value::Null, new) => {
-            on_set(route, false);
-            *old = new.clone();
-            Ok(true)
-        }
-        (Value::Mapping(old), Value::Mapping(new)) => merge(old, new, route, on_set),
-        (old, new) if shape(old) == shape(new) => {
-            if old != new {
-                on_set(route, true);
-                *old = new.clone();
+    }
+
+    /// Merges a patch into an object, or into the mapping at the route. Returns false if the patch
+    /// removes it.
+    ///
+    /// # Errors
+    ///
+    /// Returns why kustomize refuses the patch. Part of it may be merged then.
+    pub(super) fn merge(
+        &mut self,
+        mapping: &mut Mapping,
+        patch: &'p Mapping,
+    ) -> Result<bool, String> {
+        let is_below_set = self.is_below_set;
+        match patch.get(DIRECTIVE).and_then(Value::as_str) {
+            Some("delete") => return Ok(false),
+            Some("replace") => {
+                self.note(true);
+                mapping.clear();
+                self.is_below_set = true;
             }
-            Ok(true)
+            Some("merge") | None => {}
+            Some(other) => return Err(format!("unknown patch strategy `{other}`")),
         }
-        (old, new) => Err(format!(
-            "`{}` is {} in the object and {} in the patch",
-            route.join("."),
-            shape(old),
-            shape(new)
-        )),
+        for (key, new) in patch {
+            let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else {
+                continue;
+            };
+            self.route.push(name);
+            let old = mapping.entry(Value::from(name)).or_insert(Value::Null);
+            if !self.merge_value(old, new)? {
+                mapping.remove(name);
+            }
+            self.route.pop();
+        }
+        self.is_below_set = is_below_set;
+        Ok(true)
+    }
+
+    /// Merges a patch into a field's value, which is null if the field is missing. Returns false if
+    /// the patch removes the field.
+    fn merge_value(&mut self, old: &mut Value, new: &'p Value) -> Result<bool, String> {
+        match (old, new) {
+            // Null removes the field.
+            (_, Value::Null) => {
+                self.note(true);
+                Ok(false)
+            }
+            (old @ Value::Null, Value::Mapping(new)) => {
+                self.note(false);
+                let is_below_set = std::mem::replace(&mut self.is_below_set, true);
+                let mut added = Mapping::new();
+                let is_kept = self.merge(&mut added, new)?;
+                self.is_below_set = is_below_set;
+                *old = Value::Mapping(added);
+                Ok(is_kept)
+            }
+            (Value::Mapping(old), Value::Mapping(new)) => self.merge(old, new),
+            (old, new) if old.is_null() || shape(old) == shape(new) => {
+                if old != new {
+                    self.note(!old.is_null());
+                    *old = new.clone();
+                }
+                Ok(true)
+            }
+            (old, new) => Err(format!(
+                "`{}` is {} in the object and {} in the patch",
+                self.route.join("."),
+                shape(old),
+                shape(new)
+            )),
+        }
     }
 }
 
@@ -111,7 +121,7 @@ mod tests {
     fn merged(object: &str, patch: &str) -> Result<Option<Value>, String> {
         let mapping = |text: &str| yaml_serde::from_str::<Mapping>(text).unwrap();
         let mut object = mapping(object);
-        let is_kept = merge(&mut object, &mapping(patch), &mut Vec::new(), &mut |_, _| {})?;
+        let is_kept = StrategicMerge::default().merge(&mut object, &mapping(patch))?;
         Ok(is_kept.then_some(Value::Mapping(object)))
     }
 

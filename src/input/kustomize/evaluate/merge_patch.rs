@@ -10,11 +10,11 @@ use yaml_serde::{Mapping, Value};
 use super::budget::{EvaluationBudget, size};
 use super::go_yaml;
 use super::json_patch::JsonPatchOperation;
-use super::merge::{merge, replaces_all};
+use super::merge::{StrategicMerge, replaces_all};
 use super::object::{BuildObject, Id, scalar_text, text_at};
-use super::{EvaluationError, StepResult};
+use super::{EvaluationError, StepResult, refuse};
 use crate::base::api::kustomization::PatchOptions;
-use crate::base::finding::{Origin, Place, RouteStep};
+use crate::base::finding::{Origin, Place};
 use crate::base::text::yaml;
 use crate::input::load::{objects, texts_of_documents};
 
@@ -61,7 +61,7 @@ fn without_id(mut patch: Mapping, may_rename: bool, may_change_kind: bool) -> Ma
 }
 
 pub(super) fn no_patch() -> EvaluationError {
-    EvaluationError::refused("the patch is neither a merge patch nor a JSON patch")
+    EvaluationError::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
 }
 
 /// Reads a document, with its merge keys (`<<`) resolved.
@@ -84,7 +84,7 @@ impl ParsedPatch {
         let values = values.map_err(|error| {
             // kustomize accepts a key twice in a patch.
             if error.to_string().contains("duplicate") {
-                EvaluationError::beyond("a patch has a key twice")
+                EvaluationError::Beyond("a patch has a key twice".to_owned())
             } else {
                 no_patch()
             }
@@ -94,9 +94,7 @@ impl ParsedPatch {
             if text.trim().starts_with('[')
                 && serde_json::from_str::<IgnoredAny>(text.trim()).is_err()
             {
-                return Err(EvaluationError::refused(
-                    "a JSON patch that begins with `[` must be JSON",
-                ));
+                return refuse("a JSON patch that begins with `[` must be JSON");
             }
             let in_file = |file| Origin::for_file(file, text).start();
             let place = file.map_or_else(|| place.clone(), in_file);
@@ -168,23 +166,19 @@ impl MergePatch {
         if replaces_all(&self.patch) {
             return Ok(true);
         }
-        let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
         let before = keeps_refused.then(|| object.value.clone());
-        let merged =
-            merge(&mut object.value, &self.patch, &mut Vec::new(), &mut |route, replaces| {
-                given.push((route.iter().map(|key| RouteStep::from(*key)).collect(), replaces))
-            });
-        match merged {
+        let mut merge = StrategicMerge::default();
+        match merge.merge(&mut object.value, &self.patch) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
             Err(why) => {
                 if let Some(before) = before {
                     object.value = before;
                 }
-                return Err(EvaluationError::Refused(why));
+                return refuse(why);
             }
         }
-        object.note_all(given, &self.place, self.is_document, budget)?;
+        object.note_all(merge.set, &self.place, self.is_document, budget)?;
         // A merge patch never changes apiVersion and namespace, and kind and name only with its
         // options.
         object.value.insert("apiVersion".into(), version.into());
@@ -227,7 +221,7 @@ impl ParsedPatch {
             if text_at(&patch, &["kind"]).is_none()
                 || text_at(&patch, &["metadata", "name"]).is_none()
             {
-                return Err(EvaluationError::refused("a patch has no kind or no name"));
+                return refuse("a patch has no kind or no name");
             }
             let may_rename = options.allow_name_change == Some(true);
             let may_change_kind = options.allow_kind_change == Some(true);

@@ -54,7 +54,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
-use super::Builds;
+use super::{BuildRoot, Builds};
 use crate::base::api::kustomization::{Kustomization, is_kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::finding::{DocumentBuilds, Finding, ForeignValue, Origin, Place, RouteStep};
@@ -64,11 +64,11 @@ use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
 use budget::{EvaluationBudget, MAX_TOO_LARGE};
 pub use failure::EvaluationError;
-use failure::{BuildFailure, BuildResult, FailureAt, StepResult};
+use failure::{BuildFailure, BuildResult, FailureAt, StepResult, defer, refuse};
 use index::ObjectIndex;
 pub(crate) use listed::is_remote;
-pub(crate) use object::BuildObject;
 use object::{Behavior, Id};
+pub(crate) use object::{BuildObject, is_cluster_scoped};
 pub(crate) use overlay::{OverlayBase, OverlayBases, OverlayBuild, PatchFile};
 pub(crate) use patches::patched;
 use references::NameReference;
@@ -175,18 +175,22 @@ impl DeliveredBuild {
     /// Returns the host that has or had a name in the build.
     pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Option<&BuildObject> {
         let id = Id::host(name, namespace);
-        let all = self.index.with_id(&id).iter().filter_map(|at| self.objects.get(*at));
+        let all = self.index.with_id(&id).filter_map(|at| self.objects.get(at));
         all.max_by_key(|object| object.id() == id)
     }
 
     /// Returns the host that a document became.
     pub(crate) fn host_in_document(&self, origin: &Origin) -> Option<&BuildObject> {
-        let key = |origin: &Origin| (origin.range.start, origin.shape.steps_into());
-        let is_same = |object: &&BuildObject| {
-            key(&object.origin) == key(origin) && object.origin.file == origin.file
-        };
-        self.objects.iter().find(is_same)
+        let key = document_key(origin);
+        self.objects.iter().find(|object| document_key(&object.origin) == key)
     }
+}
+
+/// File, start and steps of a document, in this order.
+type DocumentKey = (Arc<Utf8Path>, usize, Vec<RouteStep>);
+
+fn document_key(origin: &Origin) -> DocumentKey {
+    (origin.file.clone(), origin.range.start, origin.shape.steps_into())
 }
 
 impl BuildObject {
@@ -244,7 +248,7 @@ impl Builds {
         let mut budget = EvaluationBudget::default();
         let mut too_large = 0;
         let mut evaluated = EvaluationResult::default();
-        let mut objects: HashMap<Origin, Vec<(BuildObject, Vec<usize>)>> = HashMap::new();
+        let mut objects: BTreeMap<DocumentKey, Vec<(BuildObject, Vec<usize>)>> = BTreeMap::new();
         for root in roots {
             let root_files = below.get(&root).map(Vec::as_slice).unwrap_or_default();
             let mut run = BuildEvaluation::new(self, repo, wanted, &read, &budget);
@@ -265,7 +269,7 @@ impl Builds {
                     let is_vital = |file: &&Utf8PathBuf| wanted.vital.contains(file.as_path());
                     if root_files.iter().any(is_vital) {
                         let directory = &self.roots[root].directory;
-                        let agent = wanted.agents.get(directory).and_then(AgentBuild::source);
+                        let agent = wanted.agents.get(directory).map(AgentBuild::source);
                         evaluated.findings.extend(failure.finding(directory, agent));
                     }
                     continue;
@@ -292,44 +296,24 @@ impl Builds {
                     continue;
                 }
                 // Roots that deliver equal objects share one document.
-                let others = objects.entry(object.origin.clone()).or_default();
+                let others = objects.entry(document_key(&object.origin)).or_default();
                 match others.iter_mut().find(|(other, _)| other.value == object.value) {
                     Some((_, roots)) => roots.push(root),
                     None => others.push((object, vec![root])),
                 }
             }
         }
-        let mut delivered: Vec<(BuildObject, Vec<usize>)> =
-            objects.into_values().flatten().collect();
-        let order = |object: &BuildObject| {
-            (
-                object.origin.file.clone(),
-                object.origin.range.start,
-                object.origin.shape.steps_into(),
-            )
-        };
-        delivered.sort_by(|(a, a_documents), (b, b_documents)| {
-            (order(a), a_documents).cmp(&(order(b), b_documents))
-        });
-        for (object, roots) in delivered {
-            let Some(read) = read.get(&*object.origin.file) else {
-                continue;
-            };
-            let file = object.origin.file.clone();
-            let BuildObject { origin, value, changes: given, levels, unsubstituted, .. } = object;
-            let origin = origin.delivered_as(DocumentBuilds {
-                roots,
-                is_evaluated: true,
-                given,
-                levels,
-                unsubstituted,
+        for ((file, ..), objects) in objects {
+            let Some(read) = read.get(&*file) else { continue };
+            let delivered = objects.into_iter().map(|(object, roots)| {
+                let BuildObject { origin, value, changes: given, levels, unsubstituted, .. } =
+                    object;
+                let is_evaluated = true;
+                let builds = DocumentBuilds { roots, is_evaluated, given, levels, unsubstituted };
+                let (origin, text) = (origin.delivered_as(builds), read.text.clone());
+                DeliveredDocument { origin, object: value, text }
             });
-            let text = read.text.clone();
-            evaluated.delivered.entry(file).or_default().push(DeliveredDocument {
-                origin,
-                object: value,
-                text,
-            });
+            evaluated.delivered.entry(file).or_default().extend(delivered);
         }
         // Roots that share a kustomization fail for the same reason.
         let mut seen = HashSet::new();
@@ -349,15 +333,17 @@ impl Builds {
         root: usize,
         variables: BTreeMap<String, String>,
     ) -> Result<Vec<Value>, EvaluationError> {
-        let root = self.root(root);
-        let agent = AgentBuild::with_variables(variables, &Place::File(root.file.clone()));
-        let directory = BuiltDirectory {
-            directory: &root.directory,
-            agent: agent.as_ref(),
-            is_restricted: true,
-            is_vital: &|_| true,
-        };
-        let objects = self.objects_of(repo, &directory).map_err(|failure| failure.problem)?;
+        let BuildRoot { directory, file } = self.root(root);
+        let (origin, place) = (self.nodes[directory].origin.clone(), Place::File(file.clone()));
+        let nothing = Ok(Kustomization::default());
+        let mut agent =
+            AgentBuild::new(String::new(), origin, directory.clone(), nothing, place.clone());
+        let values = variables.into_iter().map(|(name, it)| (name, Some((it, place.clone()))));
+        let variables = SubstitutionVariables { values: values.collect(), ..Default::default() };
+        agent.variables = Some(variables).filter(|it| !it.values.is_empty());
+        let (agent, is_restricted) = (Some(&agent), true);
+        let built = BuiltDirectory { directory, agent, is_restricted, is_vital: &|_| true };
+        let objects = self.objects_of(repo, &built).map_err(|failure| failure.problem)?;
         Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
     }
 
@@ -397,7 +383,7 @@ impl Builds {
         let objects = self.objects_of(repo, built);
         objects.map(delivered).map_err(|failure| match failure.problem {
             EvaluationError::Refused(_) | EvaluationError::Unapplied(_) => {
-                failure.finding(built.directory, built.agent.and_then(AgentBuild::source))
+                failure.finding(built.directory, built.agent.map(AgentBuild::source))
             }
             EvaluationError::Beyond(_)
             | EvaluationError::TooLarge(_)

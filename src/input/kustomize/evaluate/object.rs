@@ -67,7 +67,7 @@ pub(super) struct Id {
 const NO_NAMESPACE: &str = "_non_namespaceable_";
 
 /// Returns whether a kind is cluster-scoped in kustomize 5.8, in any version.
-fn is_cluster_scoped(group: &str, kind: &str) -> bool {
+pub(crate) fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     let kinds: &[&str] = match group {
         "" => &[
             "ComponentStatus",
@@ -253,18 +253,7 @@ impl BuildObject {
 
     /// Sets a text at a route, creating missing mappings.
     pub(super) fn set(&mut self, route: &[&str], text: &str, place: &Place) {
-        let [above @ .., last] = route else { return };
-        let mut mapping = &mut self.value;
-        for key in above {
-            let value =
-                mapping.entry(Value::from(*key)).or_insert_with(|| Value::Mapping(Mapping::new()));
-            if !value.is_mapping() {
-                *value = Value::Mapping(Mapping::new());
-            }
-            let Value::Mapping(next) = value else { return };
-            mapping = next;
-        }
-        let before = mapping.insert(Value::from(*last), Value::from(text));
+        let before = set_at(&mut self.value, route, text.into());
         // An unchanged value keeps its place.
         if before.as_ref().and_then(Value::as_str) == Some(text) {
             return;
@@ -380,6 +369,19 @@ impl BuildObject {
         self.levels.pop_if(|level| level.directory == *directory);
         self.levels.push(ComponentLevel { directory: directory.clone(), name, namespace });
     }
+}
+
+/// Sets the value at a route of keys, creating missing mappings. Returns the value before.
+pub(super) fn set_at(mut mapping: &mut Mapping, route: &[&str], value: Value) -> Option<Value> {
+    let (last, above) = route.split_last()?;
+    for key in above {
+        let inner = mapping.entry((*key).into()).or_insert(Value::Null);
+        if !inner.is_mapping() {
+            *inner = Mapping::new().into();
+        }
+        mapping = inner.as_mapping_mut()?;
+    }
+    mapping.insert((*last).into(), value)
 }
 
 /// Returns the scalar at a route of keys as text.

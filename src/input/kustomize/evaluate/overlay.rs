@@ -1,7 +1,6 @@
 //! The objects that an overlay or component of hosts patches, before and after its patches.
 
 use std::collections::{BTreeMap, HashMap};
-use std::mem;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::{Mapping, Value};
@@ -10,8 +9,8 @@ use super::budget::EvaluationBudget;
 use super::index::ObjectIndex;
 use super::merge_patch::ParsedPatch;
 use super::object::{BuildObject, Id};
-use super::patches::PatchedObjects;
-use super::{BuildObjects, EvaluationError, StepResult};
+use super::patches::{PATCHES, PatchedObjects};
+use super::{BuildObjects, StepResult, refuse};
 use crate::base::api::host;
 use crate::base::api::kustomization::{Patch, PatchOptions};
 use crate::base::finding::{Origin, Place, RouteStep};
@@ -96,9 +95,9 @@ impl OverlayBuild<'_> {
     ///
     /// Returns the number of objects that it finds if that is not one.
     pub(crate) fn host(&self, name: &str, namespace: Option<&str>) -> Result<usize, usize> {
-        match self.index.with_id(&Id::host(name, namespace)) {
-            [only] => Ok(*only),
-            found => Err(found.len()),
+        match self.index.with_id(&Id::host(name, namespace)).collect::<Vec<_>>()[..] {
+            [only] => Ok(only),
+            ref found => Err(found.len()),
         }
     }
 
@@ -132,13 +131,12 @@ impl OverlayBuild<'_> {
     ) -> StepResult {
         let budget = EvaluationBudget::default();
         let place = Place::File(overlay.into());
-        let index = mem::take(&mut self.index);
-        let objects = &mut self.after;
+        let (index, objects) = (&mut self.index, &mut self.after);
         let mut patched =
             PatchedObjects { vital: None, lacks_output: false, budget: &budget, index, objects };
-        let applied = patches.iter().try_for_each(|entry| {
+        patches.iter().try_for_each(|entry| {
             let Patch::Entry { path, patch, target, options: None } = entry else {
-                return Err(EvaluationError::refused("a patch has another form"));
+                return refuse("a patch has another form");
             };
             let parsed = match (path, patch) {
                 (Some(path), None) => match file(path) {
@@ -147,17 +145,13 @@ impl OverlayBuild<'_> {
                         let patches = patches.into_iter().map(|it| (Value::Mapping(it), None));
                         ParsedPatch::merge(patches.collect(), &place, &PatchOptions::default())
                     }
-                    None => Err(EvaluationError::Refused(format!("`{path}` does not exist"))),
+                    None => refuse(format!("`{path}` does not exist")),
                 },
                 (None, Some(text)) => ParsedPatch::in_written_text(text, &place),
-                _ => {
-                    Err(EvaluationError::refused("a patch has both `path` and `patch`, or neither"))
-                }
+                _ => refuse("a patch has both `path` and `patch`, or neither"),
             }?;
-            patched.apply(parsed, target.as_ref(), false).map_err(|failure| failure.problem)
-        });
-        self.index = patched.index;
-        applied
+            patched.apply(parsed, target.as_ref(), PATCHES).map_err(|failure| failure.problem)
+        })
     }
 
     /// Returns an object.

@@ -11,13 +11,16 @@ use super::budget::EvaluationBudget;
 use super::index::ObjectIndex;
 use super::json_patch::{self, JsonPatchOperation};
 use super::merge_patch::{MergePatch, ParsedPatch, no_patch};
+use super::object::BuildObject;
 use super::selector::{Selector, text};
-use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult};
-use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget, has};
+use super::{
+    BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult, refuse,
+};
+use crate::base::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::base::finding::{Place, RouteStep};
 use crate::base::layout::KUSTOMIZATION;
 use crate::base::text::credentials::masked_value;
-use crate::base::text::yaml;
+use crate::base::text::{non_empty, yaml};
 use crate::input::kustomize::{Builds, KustomizationNode, join};
 use crate::input::load::Files;
 
@@ -36,85 +39,89 @@ pub(crate) fn patched(objects: &[Value], patches: &[&Value]) -> Option<Vec<Value
     builds.built(&Files::in_memory(files), 0, BTreeMap::new()).ok()
 }
 
-impl BuildEvaluation<'_> {
-    /// Applies `patchesStrategicMerge`.
-    pub(super) fn apply_merge_patches(
-        &self,
-        node: &KustomizationNode,
-        objects: &mut BuildObjects,
-    ) -> BuildResult {
-        const LIST: &str = "patchesStrategicMerge";
-        let Some(entries) = &node.kustomization.patches_strategic_merge else {
-            return Ok(());
-        };
-        let mut patched = self.patched(objects);
-        let mut has_patch = entries.is_empty();
-        for (place, entry) in node.listed_in(LIST, &node.kustomization.patches_strategic_merge) {
-            // An entry is a path or an inline patch.
-            let is_inline = entry.contains('\n') || yaml::from_str::<Mapping>(entry).is_ok();
-            let options = PatchOptions::default();
-            let parsed = self.parsed_patch(node, entry, is_inline, &place, &options);
-            match parsed.at(&place)? {
-                Some(ParsedPatch::Merge(patches)) => {
-                    has_patch |= !patches.is_empty();
-                    for patch in patches {
-                        patched.merge_by_id(&patch.copied()).at(&place)?;
-                    }
-                }
-                Some(ParsedPatch::Json(..)) => return Err(no_patch()).at(&place),
-                None => {
-                    self.leave_patch(patched.objects, entry).at(&place)?;
-                    has_patch = true;
-                }
-            }
-        }
-        if !has_patch {
-            let why = format!("`{LIST}` has no patch");
-            return Err(EvaluationError::Refused(why)).at(&node.origin.at([LIST]));
-        }
-        patched.finish();
-        Ok(())
+/// Lists of patches, in the order of kustomize.
+pub(super) const MERGE_PATCHES: &str = "patchesStrategicMerge";
+pub(super) const PATCHES: &str = "patches";
+pub(super) const JSON_PATCHES: &str = "patchesJson6902";
+
+/// An entry of a list of patches.
+struct PatchEntry<'k> {
+    /// A path, or the patch itself.
+    text: &'k str,
+    is_inline: bool,
+    target: Option<&'k PatchTarget>,
+    options: PatchOptions,
+}
+
+impl<'k> PatchEntry<'k> {
+    /// Returns an entry of `patchesStrategicMerge`, which is a path or an inline patch.
+    fn from_text(text: &'k str) -> Self {
+        let is_inline = text.contains('\n') || yaml::from_str::<Mapping>(text).is_ok();
+        PatchEntry { text, is_inline, target: None, options: PatchOptions::default() }
     }
 
-    /// Applies `patches` or `patchesJson6902`.
+    fn new(entry: &'k Patch) -> StepResult<Self> {
+        let Patch::Entry { path, patch, target, options } = entry else {
+            return refuse("an entry of `patches` must be a mapping");
+        };
+        let patch = patch.as_deref().map(str::trim).filter(|patch| !patch.is_empty());
+        let (text, is_inline) = match (non_empty(path), patch) {
+            (Some(path), None) => (path, false),
+            (None, Some(patch)) => (patch, true),
+            _ => return refuse("a patch must have either `path` or `patch`"),
+        };
+        let options = options.clone().unwrap_or_default();
+        Ok(PatchEntry { text, is_inline, target: target.as_ref(), options })
+    }
+}
+
+impl BuildEvaluation<'_> {
+    /// Applies a list of patches.
     pub(super) fn apply_patches(
         &self,
         list: &'static str,
         node: &KustomizationNode,
         objects: &mut BuildObjects,
     ) -> BuildResult {
-        let is_json = list == "patchesJson6902";
-        let entries = if is_json {
-            &node.kustomization.patches_json6902
-        } else {
-            &node.kustomization.patches
+        let own = &node.kustomization;
+        let (texts, patches) = match list {
+            MERGE_PATCHES => (&own.patches_strategic_merge, &None),
+            JSON_PATCHES => (&None, &own.patches_json6902),
+            _ => (&None, &own.patches),
         };
-        if !has(entries) {
+        let texts = node.listed_in(list, texts);
+        let texts = texts.map(|(place, text)| (place, Ok(PatchEntry::from_text(text))));
+        let patches = node.listed_in(list, patches);
+        let patches = patches.map(|(place, patch)| (place, PatchEntry::new(patch)));
+        let mut entries = texts.chain(patches).peekable();
+        if entries.peek().is_none() {
             return Ok(());
         }
-        let mut patched = self.patched(objects);
-        for (place, entry) in node.listed_in(list, entries) {
-            let Patch::Entry { path, patch, target, options } = entry else {
-                let why = "an entry of `patches` must be a mapping";
-                return Err(EvaluationError::refused(why)).at(&place);
-            };
-            let path = path.as_deref().filter(|path| !path.is_empty());
-            let patch = patch.as_deref().map(str::trim);
-            let (text, is_inline) = match (path, patch.filter(|patch| !patch.is_empty())) {
-                (Some(path), None) => (path, false),
-                (None, Some(patch)) => (patch, true),
-                _ => {
-                    let why = "a patch must have either `path` or `patch`";
-                    return Err(EvaluationError::refused(why)).at(&place);
-                }
-            };
-            let options = options.clone().unwrap_or_default();
-            match self.parsed_patch(node, text, is_inline, &place, &options).at(&place)? {
-                Some(parsed) => patched.apply(parsed, target.as_ref(), is_json).at(&place)?,
-                None => self.leave_patch(patched.objects, text).at(&place)?,
+        let mut index = ObjectIndex::new(&objects.list);
+        let mut patched = PatchedObjects {
+            vital: Some(&self.wanted.vital),
+            lacks_output: self.wanted.output.is_some()
+                && (self.is_above_root || !self.component_bases.is_empty()),
+            budget: self.budget,
+            index: &mut index,
+            objects,
+        };
+        let mut has_patch = list != MERGE_PATCHES;
+        for (place, entry) in entries {
+            let entry = entry.at(&place)?;
+            let parsed = self.parsed_patch(node, &entry, &place).at(&place)?;
+            has_patch |=
+                !matches!(&parsed, Some(ParsedPatch::Merge(patches)) if patches.is_empty());
+            match parsed {
+                Some(parsed) => patched.apply(parsed, entry.target, list).at(&place)?,
+                None => self.leave_patch(patched.objects, entry.text).at(&place)?,
             }
         }
-        patched.finish();
+        if !has_patch {
+            let why = format!("`{list}` has no patch");
+            return refuse(why).at(&node.origin.at([list]));
+        }
+        patched.objects.list.retain(|object| !object.is_deleted);
         Ok(())
     }
 
@@ -126,33 +133,20 @@ impl BuildEvaluation<'_> {
         Ok(())
     }
 
-    fn patched<'o>(&'o self, objects: &'o mut BuildObjects) -> PatchedObjects<'o> {
-        let index = ObjectIndex::new(&objects.list);
-        PatchedObjects {
-            vital: Some(&self.wanted.vital),
-            lacks_output: self.wanted.output.is_some()
-                && (self.is_above_root || !self.component_bases.is_empty()),
-            budget: self.budget,
-            index,
-            objects,
-        }
-    }
-
     /// Parses a patch, or returns `None` if it is not in the repo.
     fn parsed_patch(
         &self,
         node: &KustomizationNode,
-        entry: &str,
-        is_inline: bool,
+        entry: &PatchEntry<'_>,
         place: &Place,
-        options: &PatchOptions,
     ) -> StepResult<Option<ParsedPatch>> {
-        if is_inline {
-            return ParsedPatch::new(entry, None, place, options).map(Some);
+        let PatchEntry { text, options, .. } = entry;
+        if entry.is_inline {
+            return ParsedPatch::new(text, None, place, options).map(Some);
         }
-        let file = join(&node.directory, entry).map(|path| Arc::from(path.as_path()));
-        let text = self.text_of(node, entry)?;
-        text.map(|text| ParsedPatch::new(&text, file, place, options)).transpose()
+        let file = join(&node.directory, text).map(|path| Arc::from(path.as_path()));
+        let content = self.text_of(node, text)?;
+        content.map(|content| ParsedPatch::new(&content, file, place, options)).transpose()
     }
 }
 
@@ -163,36 +157,39 @@ pub(super) struct PatchedObjects<'a> {
     /// Set if patches of the output come first, whose values are not known yet.
     pub(super) lacks_output: bool,
     pub(super) budget: &'a EvaluationBudget,
-    pub(super) index: ObjectIndex,
+    pub(super) index: &'a mut ObjectIndex,
     pub(super) objects: &'a mut BuildObjects,
 }
 
 impl PatchedObjects<'_> {
-    /// Applies a patch.
+    /// Applies a patch of a list.
     pub(super) fn apply(
         &mut self,
         parsed: ParsedPatch,
         target: Option<&PatchTarget>,
-        is_json: bool,
+        list: &str,
     ) -> BuildResult {
+        let is_json = list == JSON_PATCHES;
         if is_json && target.is_none_or(|target| text(&target.name).is_empty()) {
             let why = "an entry of `patchesJson6902` must have a target with a name";
-            return Err(EvaluationError::refused(why).into());
+            return Ok(refuse(why)?);
         }
         let selector = target.map(Selector::new).transpose()?;
         match (parsed, selector) {
             (ParsedPatch::Merge(_), _) if is_json => Err(no_patch().into()),
-            (ParsedPatch::Json(operations, _), _) if is_json && operations.is_empty() => {
+            (ParsedPatch::Json(operations, _), _)
+                if list == MERGE_PATCHES || is_json && operations.is_empty() =>
+            {
                 Err(no_patch().into())
             }
-            (ParsedPatch::Merge(patches), None) => {
-                patches.iter().try_for_each(|patch| self.merge_by_id(patch))
-            }
+            (ParsedPatch::Merge(patches), None) => patches.into_iter().try_for_each(|patch| {
+                self.merge_by_id(if list == MERGE_PATCHES { patch.copied() } else { patch })
+            }),
             (ParsedPatch::Merge(mut patches), Some(selector)) => {
                 let Some(patch) = patches.pop() else { return Ok(()) };
                 if !patches.is_empty() {
                     let why = "a patch with a target has several documents";
-                    return Err(EvaluationError::refused(why).into());
+                    return Ok(refuse(why)?);
                 }
                 let (patch, selected) = (patch.copied(), self.selected(&selector)?);
                 self.merge(&patch, &selected).at(&patch.place)
@@ -205,46 +202,37 @@ impl PatchedObjects<'_> {
                 }
                 Ok(())
             }
-            (ParsedPatch::Json(..), None) => {
-                Err(EvaluationError::refused("a JSON patch has no target").into())
-            }
+            (ParsedPatch::Json(..), None) => Ok(refuse("a JSON patch has no target")?),
         }
     }
 
-    /// Removes the objects that patches have deleted.
-    fn finish(self) {
-        self.objects.list.retain(|object| !object.is_deleted);
+    /// Returns an object, unless a patch has deleted it.
+    fn object(&self, at: usize) -> Option<&BuildObject> {
+        self.objects.list.get(at).filter(|object| !object.is_deleted)
     }
 
     /// Returns the positions of the objects that a target selects.
     fn selected(&self, selector: &Selector) -> StepResult<Vec<usize>> {
-        let list = &self.objects.list;
-        let candidates = match (selector.name.plain(), selector.namespace.plain()) {
-            (Some(name), _) => self.index.with_name(name),
-            (None, Some(namespace)) => self.index.in_namespace(namespace),
-            (None, None) => (0..list.len()).collect(),
+        let mut positions: Vec<usize> = match (selector.name.plain(), selector.namespace.plain()) {
+            (Some(name), _) => self.index.with_name(name).collect(),
+            (None, Some(namespace)) => self.index.in_namespace(namespace).collect(),
+            (None, None) => (0..self.objects.list.len()).collect(),
         };
-        self.budget.step(1 + candidates.len())?;
-        let is_selected = |at: &usize| {
-            list.get(*at).is_some_and(|object| !object.is_deleted && selector.selects(object))
-        };
-        Ok(candidates.into_iter().filter(is_selected).collect())
+        self.budget.step(1 + positions.len())?;
+        positions.retain(|at| self.object(*at).is_some_and(|object| selector.selects(object)));
+        Ok(positions)
     }
 
     /// Merges a patch into the object that its id names.
-    fn merge_by_id(&mut self, patch: &MergePatch) -> BuildResult {
-        let id = &patch.id;
-        let list = &self.objects.list;
-        let found = self.index.with_id(id).iter().copied();
-        let found: Vec<usize> =
-            found.filter(|at| list.get(*at).is_some_and(|object| !object.is_deleted)).collect();
-        let why = match found.as_slice() {
-            [only] => return self.merge(patch, &[*only]).at(&patch.place),
+    fn merge_by_id(&mut self, patch: MergePatch) -> BuildResult {
+        let found = self.index.with_id(&patch.id).filter(|at| self.object(*at).is_some());
+        let why = match found.collect::<Vec<_>>()[..] {
+            [only] => return self.merge(&patch, &[only]).at(&patch.place),
             [] if self.objects.are_partial => return Ok(()),
-            [] => format!("a patch names the missing {}", id.shown()),
-            _ => format!("a patch matches more than one {}", id.shown()),
+            [] => format!("a patch names the missing {}", patch.id.shown()),
+            _ => format!("a patch matches more than one {}", patch.id.shown()),
         };
-        Err(EvaluationError::Refused(why).into())
+        Ok(refuse(why)?)
     }
 
     /// Merges a patch into the objects at some positions.
@@ -264,8 +252,7 @@ impl PatchedObjects<'_> {
                 is_kept => object.is_deleted = !is_kept?,
             }
             if changes_id {
-                let after = object.ids();
-                self.index.replace(at, &before, &after);
+                self.index.replace(at, &before, object.ids());
             }
         }
         if patch.may_rename || patch.may_change_kind {
@@ -276,15 +263,13 @@ impl PatchedObjects<'_> {
 
     /// Refuses objects at some positions that have the id of another object.
     fn check_unique(&self, positions: &[usize]) -> StepResult {
-        let list = &self.objects.list;
-        for object in positions.iter().filter_map(|at| list.get(*at)) {
+        for object in positions.iter().filter_map(|at| self.object(*at)) {
             let id = object.id();
             let alike = self.index.with_id(&id);
-            self.budget.step(alike.len())?;
-            let alike = alike.iter().filter_map(|at| list.get(*at));
-            let alike = alike.filter(|other| !other.is_deleted && other.id() == id);
-            if !object.is_deleted && alike.count() > 1 {
-                return Err(EvaluationError::Refused(format!("duplicate {}", id.shown())));
+            self.budget.step(alike.clone().count())?;
+            let is_same = |at: &usize| self.object(*at).is_some_and(|other| other.id() == id);
+            if alike.filter(is_same).count() > 1 {
+                return refuse(format!("duplicate {}", id.shown()));
             }
         }
         Ok(())
@@ -333,7 +318,7 @@ impl PatchedObjects<'_> {
                 metadata.shift_remove(ANNOTATIONS);
             }
             if !value.is_mapping() {
-                return Err(EvaluationError::refused("the patch removes the whole object"));
+                return refuse("the patch removes the whole object");
             }
             Ok(())
         });
@@ -344,8 +329,7 @@ impl PatchedObjects<'_> {
             beyond => beyond,
         })?;
         object.note_all(given, place, false, self.budget)?;
-        let after = object.ids();
-        self.index.replace(at, &before, &after);
+        self.index.replace(at, &before, object.ids());
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::object::{BuildObject, Id, scalar_text};
-use super::{EvaluationError, StepResult};
+use super::{EvaluationError, StepResult, defer, refuse};
 use crate::base::finding::{ForeignValue, Place, RouteStep};
 
 /// A file of `configurations` that kustomize is not needed for.
@@ -186,16 +186,14 @@ impl ReferenceUpdate<'_> {
                 self.route.pop();
                 Ok(())
             }
-            (_, [key, ..]) => Err(EvaluationError::Refused(format!(
-                "a name reference expects `{key}` in a mapping"
-            ))),
+            (_, [key, ..]) => refuse(format!("a name reference expects `{key}` in a mapping")),
         }
     }
 
     fn set(&mut self, value: &mut Value) -> StepResult {
         // kustomize completes such a reference by the namespace beside the name.
         if value.is_mapping() {
-            return Err(EvaluationError::beyond("a name reference leads to a mapping"));
+            return defer("a name reference leads to a mapping");
         }
         let name = scalar_text(value).unwrap_or_default();
         if let Some(to) = self.referral(&name)?.filter(|to| to.now.name != name) {
@@ -225,10 +223,10 @@ impl ReferenceUpdate<'_> {
             found.retain(|candidate| candidate.has_affixes_of(referrer, false));
         }
         if found.iter().any(|other| other.now.name != found[0].now.name) {
-            return Err(EvaluationError::Refused(format!(
+            return refuse(format!(
                 "a name reference to `{name}` has {} possible targets",
                 found.len()
-            )));
+            ));
         }
         Ok(found.first().copied())
     }

@@ -8,7 +8,7 @@ use super::field_path::{FieldPathWalk, is_scalar, lookup, plain, split};
 use super::object::{BuildObject, Id, scalar_text};
 use super::references::is_selected;
 use super::selector::{Selector, text};
-use super::{EvaluationError, StepResult};
+use super::{EvaluationError, StepResult, defer, refuse};
 use crate::base::api::kustomization::PatchTarget;
 use crate::base::finding::{Place, RouteStep};
 
@@ -65,7 +65,7 @@ impl Replacement {
         budget: &EvaluationBudget,
     ) -> StepResult {
         let Some(targets) = &self.targets else {
-            return Err(EvaluationError::refused("a replacement has no targets"));
+            return refuse("a replacement has no targets");
         };
         budget.step(objects.len())?;
         let value = self.value(objects)?;
@@ -85,15 +85,13 @@ impl Replacement {
             (None, Some(value)) => {
                 return Ok(SourceValue { value: Value::from(value.as_str()), from: None });
             }
-            _ => return Err(EvaluationError::refused(NEITHER)),
+            _ => return refuse(NEITHER),
         };
         let is_meant =
             |(_, object): &(usize, &BuildObject)| object.ids().iter().any(|id| source.is(id));
         let mut found = objects.iter().enumerate().filter(is_meant);
         let (Some((index, object)), None) = (found.next(), found.next()) else {
-            return Err(EvaluationError::refused(
-                "the source of a replacement must match one object",
-            ));
+            return refuse("the source of a replacement must match one object");
         };
         let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
         let parts = split(path);
@@ -158,7 +156,7 @@ impl FieldOptions {
         let index = usize::try_from(self.index).ok();
         match index.and_then(|index| text.split(&self.delimiter).nth(index)) {
             Some(part) => retyped(value, part),
-            None => Err(EvaluationError::refused(format!("`{text}` has no part {}", self.index))),
+            None => refuse(format!("`{text}` has no part {}", self.index)),
         }
     }
 
@@ -196,7 +194,7 @@ impl ReplacementTarget {
         budget: &EvaluationBudget,
     ) -> StepResult {
         let Some(select) = &self.select else {
-            return Err(EvaluationError::refused("a target of a replacement has no `select`"));
+            return refuse("a target of a replacement has no `select`");
         };
         let select = Selector::new(select)?;
         let reject = self.reject.iter().map(Selector::new).collect::<Result<Vec<_>, _>>()?;
@@ -237,7 +235,7 @@ impl ReplacementTarget {
         let parts = split(path);
         if parts.len() > MAX_PARTS {
             let why = format!("a path of a replacement has more than {MAX_PARTS} parts");
-            return Err(EvaluationError::Beyond(why));
+            return defer(why);
         }
         let mut found: Vec<(Vec<RouteStep>, bool)> = Vec::new();
         let set = |old: &mut Value, route: &[RouteStep], is_new: bool| {
@@ -272,7 +270,7 @@ impl ReplacementTarget {
         object.change(|whole| walk.at(whole, &parts, false))?;
         if walk.count == 0 {
             let why = format!("a target of a replacement has no `{path}`");
-            return Err(EvaluationError::Refused(why));
+            return refuse(why);
         }
         if is_scalar(value) {
             let new = found.iter().filter(|(_, replaces)| !replaces);
@@ -283,7 +281,7 @@ impl ReplacementTarget {
 }
 
 fn no_parts() -> EvaluationError {
-    EvaluationError::refused("`delimiter` requires a scalar")
+    EvaluationError::Refused("`delimiter` requires a scalar".to_owned())
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -302,12 +300,8 @@ fn retyped(like: &Value, text: &str) -> StepResult<Value> {
         (Value::String(_), _)
         | (Value::Number(_), Value::Number(_))
         | (Value::Bool(_), Value::Bool(_)) => Ok(value),
-        (Value::Null, _) => {
-            Err(EvaluationError::beyond("the target field of a replacement is null"))
-        }
+        (Value::Null, _) => defer("the target field of a replacement is null"),
         // kustomize notices this only when it reads the value, which may be never.
-        _ => Err(EvaluationError::Beyond(format!(
-            "`{text}` has another type than the value that it replaces"
-        ))),
+        _ => defer(format!("`{text}` has another type than the value that it replaces")),
     }
 }

@@ -6,10 +6,14 @@ use yaml_serde::Value;
 
 use super::budget::VALUE_BYTES;
 use super::object::{BuildObject, Id};
+use super::patches::{JSON_PATCHES, MERGE_PATCHES, PATCHES};
 use super::replacement::Replacement;
-use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult};
+use super::{
+    BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt, StepResult, defer,
+    refuse,
+};
 use crate::base::api::kustomization::{Kustomization, has};
-use crate::base::finding::{Place, RouteStep};
+use crate::base::finding::{Place, RouteStep, below};
 use crate::base::text::{non_empty, yaml};
 use crate::input::kustomize::KustomizationNode;
 
@@ -34,10 +38,10 @@ impl BuildEvaluation<'_> {
         let added = self.added_by_agent(&node.directory);
         let both = || [Some(node), added].into_iter().flatten();
         for node in both() {
-            self.apply_merge_patches(node, objects)?;
+            self.apply_patches(MERGE_PATCHES, node, objects)?;
         }
         for node in both() {
-            self.apply_patches("patches", node, objects)?;
+            self.apply_patches(PATCHES, node, objects)?;
         }
         // Agents write these fields over those of the kustomization.
         let naming = |field: fn(&Kustomization) -> &Option<String>| {
@@ -52,18 +56,10 @@ impl BuildEvaluation<'_> {
         set_affix("nameSuffix", naming(|own| &own.name_suffix), objects);
         added.map_or(Ok(()), |added| check_unforced(node, added))?;
         for node in both() {
-            self.set_labels(node, objects)?;
-            let annotations = &node.kustomization.common_annotations;
-            self.set_each(
-                "annotations",
-                annotations,
-                node,
-                &["commonAnnotations".into()],
-                objects,
-            )?;
+            self.set_labels_and_annotations(node, objects)?;
         }
         for node in both() {
-            self.apply_patches("patchesJson6902", node, objects)?;
+            self.apply_patches(JSON_PATCHES, node, objects)?;
             self.check_replicas(node, objects)?;
         }
         for (place, entry) in node.listed_in("replacements", &kustomization.replacements) {
@@ -84,36 +80,31 @@ impl BuildEvaluation<'_> {
         Ok(())
     }
 
-    fn set_labels(&self, node: &KustomizationNode, objects: &mut BuildObjects) -> BuildResult {
-        let kustomization = &node.kustomization;
-        let lists = kustomization.labels.iter().flatten().enumerate().map(|(index, labels)| {
-            (vec!["labels".into(), index.into(), "pairs".into()], &labels.pairs)
-        });
-        let common = (vec![RouteStep::from("commonLabels")], &kustomization.common_labels);
-        // Labels in selectors are skipped: no kind that sipgen reads has such selectors.
-        for (route, pairs) in lists.chain([common]) {
-            self.set_each("labels", pairs, node, &route, objects)?;
-        }
-        if kustomization.labels.iter().flatten().any(|labels| has(&labels.fields)) {
-            let why = "its labels have custom `fields`".to_owned();
-            self.leave_to_kustomize(objects, why).at(&node.origin.at(["labels"]))?;
-        }
-        Ok(())
-    }
-
-    /// Sets labels or annotations of all objects to those at a route of a kustomization.
-    fn set_each(
+    fn set_labels_and_annotations(
         &self,
-        field: &str,
-        pairs: &Option<BTreeMap<String, Value>>,
         node: &KustomizationNode,
-        route: &[RouteStep],
         objects: &mut BuildObjects,
     ) -> BuildResult {
-        let texts = pairs.iter().flatten();
-        for (name, value) in texts.filter_map(|(name, value)| Some((name, value.as_str()?))) {
-            let place = node.origin.at(route.iter().cloned().chain([name.as_str().into()]));
-            self.set_all(&mut objects.list, field, (name, value), &place)?;
+        let own = &node.kustomization;
+        let lists = own.labels.iter().flatten().enumerate().map(|(index, labels)| {
+            let route = vec![RouteStep::from("labels"), index.into(), "pairs".into()];
+            ("labels", route, &labels.pairs)
+        });
+        let common = [
+            ("labels", vec!["commonLabels".into()], &own.common_labels),
+            ("annotations", vec!["commonAnnotations".into()], &own.common_annotations),
+        ];
+        // Labels in selectors are skipped: no kind that sipgen reads has such selectors.
+        for (field, route, pairs) in lists.chain(common) {
+            let pairs = pairs.iter().flatten();
+            for (name, value) in pairs.filter_map(|(name, value)| Some((name, value.as_str()?))) {
+                let place = node.origin.at(below(&route, [name.as_str()]));
+                self.set_all(&mut objects.list, field, (name, value), &place)?;
+            }
+        }
+        if own.labels.iter().flatten().any(|labels| has(&labels.fields)) {
+            let why = "its labels have custom `fields`".to_owned();
+            self.leave_to_kustomize(objects, why).at(&node.origin.at(["labels"]))?;
         }
         Ok(())
     }
@@ -136,7 +127,7 @@ impl BuildEvaluation<'_> {
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
                 let shown = object.id().shown();
                 let why = format!("`metadata.{field}` of the {shown} is not a mapping");
-                return Err(EvaluationError::Refused(why)).at(place);
+                return refuse(why).at(place);
             }
             object.set(&["metadata", field, name], value, place);
         }
@@ -158,7 +149,7 @@ impl BuildEvaluation<'_> {
             // Above the root, there may be further objects.
             if !is_found && !objects.are_partial && !self.is_above_root {
                 let why = format!("`replicas` names `{name}`, which no object with replicas has");
-                return Err(EvaluationError::Refused(why)).at(&place);
+                return refuse(why).at(&place);
             }
         }
         Ok(())
@@ -180,7 +171,7 @@ impl BuildEvaluation<'_> {
                 || entry.get("source").is_some_and(|source| !source.is_null())
             {
                 let why = "a replacement has a `path` and fields of its own";
-                return Err(EvaluationError::refused(why));
+                return refuse(why);
             }
             let Some(text) = self.text_of(node, path)? else {
                 let why = format!("the replacements in `{path}` are not in the repo");
@@ -190,7 +181,7 @@ impl BuildEvaluation<'_> {
                 Ok(Value::Sequence(replacements)) => replacements,
                 Ok(replacement @ Value::Mapping(_)) => vec![replacement],
                 _ => {
-                    return Err(EvaluationError::Refused(format!("`{path}` has no replacements")));
+                    return refuse(format!("`{path}` has no replacements"));
                 }
             };
         }
@@ -207,7 +198,7 @@ impl BuildEvaluation<'_> {
             };
             let mut vital = objects.list.iter().filter(|object| self.is_vital(object));
             if vital.any(|object| replacement.may_be_for(object)) {
-                return Err(EvaluationError::Beyond(why));
+                return defer(why);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use yaml_serde::Value;
 use super::field_path::{lookup, split};
 use super::object::{BuildObject, Id};
 use super::replacement::NAME;
-use super::{BuildEvaluation, BuildObjects, BuildResult, EvaluationError, FailureAt};
+use super::{BuildEvaluation, BuildObjects, BuildResult, FailureAt, defer, refuse};
 use crate::base::finding::Place;
 use crate::input::kustomize::KustomizationNode;
 
@@ -51,7 +51,7 @@ impl BuildEvaluation<'_> {
             if let Some(first) = found.next() {
                 if found.next().is_some() {
                     let why = format!("the variable `{name}` matches several objects");
-                    return Err(EvaluationError::Refused(why)).at(&place);
+                    return refuse(why).at(&place);
                 }
                 first.vars.push(name.clone());
             }
@@ -81,7 +81,7 @@ impl BuildEvaluation<'_> {
                     }
                     None => format!("the variable `{name}` matches no object"),
                 };
-                return Err(EvaluationError::Refused(why)).at(place);
+                return refuse(why).at(place);
             }
             let reference = format!("$({name})");
             let uses = |object: &&BuildObject| {
@@ -90,7 +90,7 @@ impl BuildEvaluation<'_> {
             if let Some(object) = objects.list.iter().find(uses) {
                 let shown = object.id().shown();
                 let why = format!("the {shown} uses the variable `{name}` of `vars`");
-                return Err(EvaluationError::Beyond(why)).at(place);
+                return defer(why).at(place);
             }
         }
         Ok(())
@@ -102,7 +102,7 @@ impl BuildObjects {
     pub(super) fn add_var(&mut self, var: Var) -> BuildResult {
         if self.vars.iter().any(|other| other.name == var.name) {
             let why = format!("duplicate variable `{}`", var.name);
-            return Err(EvaluationError::Refused(why)).at(&var.place);
+            return refuse(why).at(&var.place);
         }
         self.vars.push(var);
         Ok(())

@@ -177,13 +177,12 @@ impl FluxSettings {
 
     /// Returns whether a Kustomization's source is the one with this repo.
     ///
-    /// Missing fields count as a match. `namespace` is the Kustomization's own.
-    pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
+    /// Missing fields count as a match.
+    pub fn is_source(&self, source: &FluxSourceRef) -> bool {
         let is_kind =
             source.kind.as_ref().is_none_or(|kind| *kind == self.source_ref.kind.to_string());
         let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
-        let is_there =
-            source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
+        let is_there = source.namespace.as_ref().is_none_or(|namespace| namespace == own);
         is_kind && is_there && source.name == self.source_ref.name.as_str()
     }
 }
