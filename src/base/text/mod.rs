@@ -130,6 +130,14 @@ pub(crate) fn subject_with_first(
     }
 }
 
+/// Formats the first of some things, and counts the others: `a and 2 more files`.
+pub(crate) fn with_others(first: impl std::fmt::Display, others: usize, noun: &str) -> String {
+    match others {
+        0 => first.to_string(),
+        _ => format!("{first} and {}", counted(others, noun)),
+    }
+}
+
 /// Formats a count with its noun: `1 host`, `2 hosts`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })

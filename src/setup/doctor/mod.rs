@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::base::api::date::Date;
 use crate::base::finding::Code;
 use crate::base::layout;
-use crate::base::text::{counted, in_shell};
+use crate::base::text::{counted, in_shell, with_others};
 use crate::generate::GeneratedSite;
 use crate::input::git::{Checkout, GitError, Hook, LastChange};
 use crate::input::load::{Files, ReadError};
@@ -158,8 +158,7 @@ fn check_snapshot(
     let paths = snapshot_paths(run);
     let shown = match paths.as_slice() {
         [] => return Ok(None),
-        [only] => format!("`{only}`"),
-        [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
+        [first, rest @ ..] => with_others(format!("`{first}`"), rest.len(), "more file"),
     };
     Ok(match (checkout.last_change(&paths, SEARCHED_COMMITS)?, today) {
         (LastChange::At(date), Some(today)) => {

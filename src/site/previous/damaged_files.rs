@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::File;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
-use crate::base::text::{counted, in_shell};
+use crate::base::text::{counted, in_shell, with_others};
 use crate::input::load::foreign_format::foreign_format;
 use crate::input::load::{EntryKind, Files};
 
@@ -87,11 +87,8 @@ pub(super) fn listed_hosts(kustomization: &Utf8Path, text: &str) -> Vec<(usize, 
 pub(super) fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Finding> {
     let mut newer = files.iter().filter(|file| file.is_newer);
     let first = output.join(&newer.next()?.path);
-    let others = match newer.count() {
-        0 => String::new(),
-        count => format!(" and {}", counted(count, "other file")),
-    };
-    let message = format!("a newer sipgen has written `{first}`{others}");
+    let files = with_others(format!("`{first}`"), newer.count(), "other file");
+    let message = format!("a newer sipgen has written {files}");
     let release = env!("CARGO_PKG_VERSION");
     Some(
         Finding::new(Code::NewerOutput, message)
