@@ -273,7 +273,10 @@ pub(crate) fn generate_by(
 
     let mut frozen = excluded_clusters(&site, options)?;
     let mut except = LintExceptions { clusters: frozen.clone(), short: BTreeSet::new() };
-    findings.retain(|finding| concerns_others(finding, &frozen));
+    let is_excluded = |clusters: &[ClusterKey]| {
+        !clusters.is_empty() && clusters.iter().all(|cluster| frozen.contains(cluster))
+    };
+    findings.retain(|finding| !is_excluded(&finding.clusters));
     frozen.extend(failing_clusters(&findings));
     frozen.extend(
         site.clusters
@@ -391,12 +394,6 @@ fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterK
     }
     let all = site.clusters.keys().chain(&site.state.clusters);
     Ok(all.filter(|cluster| !options.only.contains(cluster)).cloned().collect())
-}
-
-/// Returns whether a finding concerns more than excluded clusters.
-fn concerns_others(finding: &Finding, excluded: &BTreeSet<ClusterKey>) -> bool {
-    finding.clusters.is_empty()
-        || finding.clusters.iter().any(|cluster| !excluded.contains(cluster))
 }
 
 fn failing_clusters(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {

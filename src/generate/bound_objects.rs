@@ -8,7 +8,7 @@ use yaml_serde::{Mapping, Value};
 use crate::base::api::cluster_api::MACHINE_TEMPLATE;
 use crate::base::api::names::{ClusterKey, Role};
 use crate::base::finding::{Code, Finding, Place};
-use crate::base::text::counted;
+use crate::base::text::with_others;
 use crate::input::kustomize::{Builds, DeliveredBuild};
 use crate::site::Site;
 use crate::site::assembly::ComponentListing;
@@ -63,11 +63,27 @@ pub(super) fn findings(
             mistakes.entry((*cluster, mistake)).or_default().push((name, place));
         }
     }
-    let finding = |((cluster, mistake), objects): (_, Vec<(String, Place)>)| {
-        let (name, place) = objects.first()?;
-        Some(describe(cluster, mistake, name, objects.len() - 1, by).at(place.clone()))
-    };
-    mistakes.into_iter().filter_map(finding).collect()
+    let findings = mistakes.into_iter().map(|((cluster, mistake), objects)| {
+        let (name, place) = &objects[0];
+        let objects = with_others(name, objects.len() - 1, "more object");
+        let (message, help) = match mistake {
+            BindingMistake::Undone => (
+                format!("{by} undoes what the component of {cluster} sets in the {objects}"),
+                "components run in their order, and before the patches of their kustomization: exempt the object from the \
+                 other patch, or include each component in a kustomization with objects of its cluster only",
+            ),
+            BindingMistake::OtherNamespace => (
+                format!("the component of {cluster} patches the {objects}, of another namespace"),
+                "include each component in a kustomization with objects of its cluster only",
+            ),
+            BindingMistake::NoRole => (
+                format!("the {objects} may select hosts of both roles of {cluster}"),
+                "give it the label `sip.airshipit.org/node-type`, with `ControlPlane` or `Worker`",
+            ),
+        };
+        Finding::new(Code::Unpinned, message).at(place.clone()).help(help).for_cluster(cluster)
+    });
+    findings.collect()
 }
 
 /// Returns the labels that distinguish the roles of a cluster's hosts, if it has both, and its
@@ -92,34 +108,4 @@ fn selects_any(template: &Mapping, labels: &BTreeSet<String>) -> bool {
     let expressions = field("matchExpressions").and_then(Value::as_sequence).into_iter().flatten();
     let mut keys = keys.chain(expressions.filter_map(|it| it.get("key")));
     keys.any(|key| key.as_str().is_some_and(|key| labels.contains(key)))
-}
-
-/// Returns the finding about an object with a mistake, and `more` that have the same.
-fn describe(
-    cluster: &ClusterKey,
-    mistake: BindingMistake,
-    name: &str,
-    more: usize,
-    by: &str,
-) -> Finding {
-    let objects = match more {
-        0 => name.to_owned(),
-        more => format!("{name} and {}", counted(more, "more object")),
-    };
-    let (message, help) = match mistake {
-        BindingMistake::Undone => (
-            format!("{by} undoes what the component of {cluster} sets in the {objects}"),
-            "components run in their order, and before the patches of their kustomization: exempt the object from the \
-             other patch, or include each component in a kustomization with objects of its cluster only",
-        ),
-        BindingMistake::OtherNamespace => (
-            format!("the component of {cluster} patches the {objects}, of another namespace"),
-            "include each component in a kustomization with objects of its cluster only",
-        ),
-        BindingMistake::NoRole => (
-            format!("the {objects} may select hosts of both roles of {cluster}"),
-            "give it the label `sip.airshipit.org/node-type`, with `ControlPlane` or `Worker`",
-        ),
-    };
-    Finding::new(Code::Unpinned, message).help(help).for_cluster(cluster)
 }

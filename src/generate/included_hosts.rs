@@ -168,12 +168,11 @@ impl<'a> CompleteRepo<'a> {
         let file = builds.kustomization_file(directory).map(Place::File);
         let place = agent.map(AgentBuild::place_of_object).or(file);
         let compared = ComparedBuild { site, by: &by, place, delivered: &delivered };
-        let findings = compared.hosts(&hosts, counted);
-        let others = moved_services(&by, directory, &delivered, top)
-            .into_iter()
-            .chain(changed_appliers(&by, &delivered, top, &agents));
-        let unbound = bound_objects::findings(site, builds, &delivered, &listings, &by);
-        findings.into_iter().chain(others).chain(unbound).collect()
+        let mut findings = compared.hosts(&hosts, counted);
+        findings.extend(compared.moved_services(directory));
+        findings.extend(compared.changed_appliers());
+        findings.extend(bound_objects::findings(site, builds, &delivered, &listings, &by));
+        findings
     }
 
     /// Returns whether a build fails at an entry that other findings are about: one of the output
@@ -274,87 +273,81 @@ impl ComparedBuild<'_> {
         });
         findings.chain(added).collect()
     }
-}
 
-/// Returns the finding about sipgen's own objects for agents of which a build changes how they apply
-/// hosts: an object that is forced, replaced or pruned loses its machine.
-fn changed_appliers(
-    by: &str,
-    delivered: &DeliveredBuild,
-    output: &Utf8Path,
-    agents: &Utf8Path,
-) -> Option<Finding> {
-    let hosts = output.join(layout::HOSTS);
-    let is_harmful = |value: &Value| match value {
-        Value::Bool(is_set) => *is_set,
-        Value::Mapping(policy) => {
-            let prunes = policy.get("automated").and_then(|automated| automated.get("prune"));
-            let options = policy.get("syncOptions").and_then(Value::as_sequence);
-            let mut options = options.into_iter().flatten().filter_map(Value::as_str);
-            prunes == Some(&Value::Bool(true))
-                || options.any(|option| ARGOCD.iter().any(|(known, _)| *known == option))
-        }
-        _ => false,
-    };
-    let mut own = delivered.objects.iter().filter(|object| object.origin.file.starts_with(agents));
-    let changed = own.find_map(|object| {
-        let spec = object.value.get("spec")?;
-        let path = spec.get("path").or_else(|| spec.get("source")?.get("path"))?.as_str()?;
-        let field = ["force", "prune", "syncPolicy"].into_iter().find(|field| {
-            path.contains(hosts.as_str()) && spec.get(*field).is_some_and(is_harmful)
-        })?;
-        let place = object.changed_at(&["spec", field], output)?;
-        let name = object.value.get("metadata")?.get("name")?.as_str()?;
-        Some((name, field, place))
-    });
-    let (name, field, place) = changed?;
-    let message = format!(
-        "{by} changes `spec.{field}` of sipgen's object {name}: the agent may delete hosts, and their machines lose power"
-    );
-    let help = "exempt the object, for example by the `target` of a patch: it applies hosts, which are never pruned, \
-                forced or replaced";
-    Some(Finding::new(Code::OutputPatched, message).at(place).help(help))
-}
+    /// Returns the finding about sipgen's own objects for agents of which a build changes how they apply
+    /// hosts: an object that is forced, replaced or pruned loses its machine.
+    fn changed_appliers(&self) -> Option<Finding> {
+        let (by, output) = (self.by, &self.site.settings.output);
+        let (hosts, agents) = (output.join(layout::HOSTS), output.join(layout::AGENTS));
+        let is_harmful = |value: &Value| match value {
+            Value::Bool(is_set) => *is_set,
+            Value::Mapping(policy) => {
+                let prunes = policy.get("automated").and_then(|automated| automated.get("prune"));
+                let options = policy.get("syncOptions").and_then(Value::as_sequence);
+                let mut options = options.into_iter().flatten().filter_map(Value::as_str);
+                prunes == Some(&Value::Bool(true))
+                    || options.any(|option| ARGOCD.iter().any(|(known, _)| *known == option))
+            }
+            _ => false,
+        };
+        let objects = self.delivered.objects.iter();
+        let mut own = objects.filter(|object| object.origin.file.starts_with(&agents));
+        let changed = own.find_map(|object| {
+            let spec = object.value.get("spec")?;
+            let path = spec.get("path").or_else(|| spec.get("source")?.get("path"))?.as_str()?;
+            let field = ["force", "prune", "syncPolicy"].into_iter().find(|field| {
+                path.contains(hosts.as_str()) && spec.get(*field).is_some_and(is_harmful)
+            })?;
+            let place = object.changed_at(&["spec", field], output)?;
+            let name = object.value.get("metadata")?.get("name")?.as_str()?;
+            Some((name, field, place))
+        });
+        let (name, field, place) = changed?;
+        let message = format!(
+            "{by} changes `spec.{field}` of sipgen's object {name}: the agent may delete hosts, and their machines lose power"
+        );
+        let help = "exempt the object, for example by the `target` of a patch: it applies hosts, which are never pruned, \
+                    forced or replaced";
+        Some(Finding::new(Code::OutputPatched, message).at(place).help(help))
+    }
 
-/// Returns the finding about services that a build moves away from the Secrets that they use.
-fn moved_services(
-    by: &str,
-    directory: &Utf8Path,
-    delivered: &DeliveredBuild,
-    output: &Utf8Path,
-) -> Option<Finding> {
-    // An agent replaces the namespace that a directory of services sets itself.
-    let own = directory.strip_prefix(output).ok();
-    let own = own.and_then(|path| layout::cluster_of(&path.join(layout::KUSTOMIZATION)));
-    let own = own.map(|cluster| cluster.namespace.to_string());
-    let made = delivered.objects.iter().filter_map(|BuildObject { value: object, .. }| {
-        let is_secret = object.get("kind")?.as_str()?.ends_with("Secret");
-        object.get("metadata")?.get("name")?.as_str().filter(|_| is_secret)
-    });
-    let made: HashSet<&str> = made.collect();
-    let moved = delivered.objects.iter().filter_map(|object| {
-        let place = object.changed_at(&["metadata", "namespace"], output)?;
-        let former = own.clone().or_else(|| object.former_namespace())?;
-        let text = |field: &str| object.value.get("metadata")?.get(field)?.as_str();
-        let (name, namespace) = (text("name")?, text("namespace")?);
-        if former == namespace || !object.origin.file.starts_with(output) {
-            return None;
-        }
-        let kind = object.value.get("kind")?.as_str()?;
-        let mut names = Vec::new();
-        object.value.values().for_each(|field| add_secrets(field, &mut names));
-        let secret = names.into_iter().find(|name| !made.contains(name))?;
-        Some((format!("{kind} {former}/{name}"), namespace, secret, place))
-    });
-    let moved: Vec<_> = moved.collect();
-    let (first, namespace, secret, place) = moved.iter().min_by_key(|(first, ..)| first)?;
-    let count = counted(moved.len(), "object");
-    let message = format!(
-        "{by} changes the namespace of {count} of services, such as {first} to `{namespace}`: the Secret `{secret}` that it \
-         uses stays behind"
-    );
-    let help = "remove the change: services use Secrets in the namespace of their cluster";
-    Some(Finding::new(Code::OutputPatched, message).at(place.clone()).help(help))
+    /// Returns the finding about services that a build moves away from the Secrets that they use.
+    fn moved_services(&self, directory: &Utf8Path) -> Option<Finding> {
+        let (by, output) = (self.by, &self.site.settings.output);
+        let objects = &self.delivered.objects;
+        // An agent replaces the namespace that a directory of services sets itself.
+        let own = directory.strip_prefix(output).ok();
+        let own = own.and_then(|path| layout::cluster_of(&path.join(layout::KUSTOMIZATION)));
+        let own = own.map(|cluster| cluster.namespace.to_string());
+        let made = objects.iter().filter_map(|BuildObject { value: object, .. }| {
+            let is_secret = object.get("kind")?.as_str()?.ends_with("Secret");
+            object.get("metadata")?.get("name")?.as_str().filter(|_| is_secret)
+        });
+        let made: HashSet<&str> = made.collect();
+        let moved = objects.iter().filter_map(|object| {
+            let place = object.changed_at(&["metadata", "namespace"], output)?;
+            let former = own.clone().or_else(|| object.former_namespace())?;
+            let text = |field: &str| object.value.get("metadata")?.get(field)?.as_str();
+            let (name, namespace) = (text("name")?, text("namespace")?);
+            if former == namespace || !object.origin.file.starts_with(output) {
+                return None;
+            }
+            let kind = object.value.get("kind")?.as_str()?;
+            let mut names = Vec::new();
+            object.value.values().for_each(|field| add_secrets(field, &mut names));
+            let secret = names.into_iter().find(|name| !made.contains(name))?;
+            Some((format!("{kind} {former}/{name}"), namespace, secret, place))
+        });
+        let moved: Vec<_> = moved.collect();
+        let (first, namespace, secret, place) = moved.iter().min_by_key(|(first, ..)| first)?;
+        let count = counted(moved.len(), "object");
+        let message = format!(
+            "{by} changes the namespace of {count} of services, such as {first} to `{namespace}`: the Secret `{secret}` that it \
+             uses stays behind"
+        );
+        let help = "remove the change: services use Secrets in the namespace of their cluster";
+        Some(Finding::new(Code::OutputPatched, message).at(place.clone()).help(help))
+    }
 }
 
 /// Adds the names of Secrets that a value names.

@@ -45,8 +45,8 @@ pub(super) fn load(
         let content = repo.read(&file)?;
         // Line ends as in git; otherwise the output would differ between checkouts.
         let text = layout::text_of(&content);
-        match defect(&content, &text) {
-            Some(defect) => findings.push(no_template(&file, defect)),
+        match unrenderable(&file, &content, &text) {
+            Some(finding) => findings.push(finding),
             None => own.push((file, text)),
         }
     }
@@ -77,29 +77,19 @@ fn no_file(directory: &Utf8Path, file: &Utf8Path) -> Finding {
         .help("replace it by a copy, or include one template below `partials/` twice")
 }
 
-/// The reason why a file is no template, with its line.
-struct TemplateDefect {
-    why: &'static str,
-    help: &'static str,
-    line: usize,
-}
-
-fn defect(content: &[u8], text: &str) -> Option<TemplateDefect> {
-    if let Some((why, help)) = foreign_format(content) {
-        return Some(TemplateDefect { why, help, line: 1 });
-    }
-    let lines = |valid: &[u8]| valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-    if let Err(error) = std::str::from_utf8(content) {
-        let line = lines(&content[..error.valid_up_to()]);
-        return Some(TemplateDefect { why: "it is not UTF-8", help: "convert it to UTF-8", line });
-    }
-    let line = text.lines().position(has_conflicts)? + 1;
-    Some(TemplateDefect { why: "it has conflicts of a merge", help: "resolve them", line })
-}
-
-fn no_template(file: &Utf8Path, TemplateDefect { why, help, line }: TemplateDefect) -> Finding {
+/// Reports a file that is no template.
+fn unrenderable(file: &Utf8Path, content: &[u8], text: &str) -> Option<Finding> {
+    let (why, help, line) = if let Some((why, help)) = foreign_format(content) {
+        (why, help, 1)
+    } else if let Err(error) = std::str::from_utf8(content) {
+        let valid = content[..error.valid_up_to()].iter();
+        let line = valid.filter(|byte| **byte == b'\n').count() + 1;
+        ("it is not UTF-8", "convert it to UTF-8", line)
+    } else {
+        let line = text.lines().position(has_conflicts)? + 1;
+        ("it has conflicts of a merge", "resolve them", line)
+    };
     let message = format!("the template {file} cannot be rendered: {why}");
-    Finding::new(Code::TemplateFails, message)
-        .at(Place::Spot(Arc::from(file), line, None))
-        .help(help)
+    let finding = Finding::new(Code::TemplateFails, message);
+    Some(finding.at(Place::Spot(Arc::from(file), line, None)).help(help))
 }

@@ -41,13 +41,6 @@ pub struct CheckedBuilds {
     pub skipped: Vec<Utf8PathBuf>,
 }
 
-/// The result of one build.
-enum BuildComparison {
-    Correct,
-    Wrong(Finding),
-    Skipped(Utf8PathBuf),
-}
-
 /// Builds everything that agents apply of the output with the real kustomize, in parallel, and
 /// compares the objects with the plan. kustomize reads the disk, so the output must be up to date.
 /// With `changed` files, only builds that read one of them are made. `progress` gets the number of finished builds and that of all builds.
@@ -76,7 +69,14 @@ pub fn check_builds(
             Some(root) => {
                 let own = &generated.site.root(*root).directory;
                 let hosts = planned.get(&layout::declared_directory(own)).map(Vec::as_slice);
-                patched_difference(repo, generated, own, hosts.unwrap_or_default(), objects)
+                let before = match generated.site.settings.hosts.form {
+                    // Without the repo's own files, the overlay would fail as well.
+                    HostsForm::Overlay => Some(build(repo, generated, own).ok()?),
+                    // The build with a component has no counterpart without it.
+                    HostsForm::Component => None,
+                };
+                let before = before.as_ref().unwrap_or(objects);
+                difference(generated, hosts.unwrap_or_default(), before, objects)
             }
             None => complete.hosts(directory).into_iter().find_map(|host| change(host, objects)),
         };
@@ -84,17 +84,16 @@ pub fn check_builds(
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, builds.len());
         checked
     };
-    let checked: Vec<BuildComparison> =
-        builds.par_iter().map(check).collect::<Result<_, Error>>()?;
+    let checked: Vec<_> = builds.par_iter().map(check).collect();
     let mut all = CheckedBuilds { unaffected, ..CheckedBuilds::default() };
-    for checked in checked {
+    for ((directory, _), checked) in builds.into_iter().zip(checked) {
         match checked {
-            BuildComparison::Correct => all.count += 1,
-            BuildComparison::Wrong(finding) => {
+            Ok(finding) => {
                 all.count += 1;
-                all.findings.push(finding);
+                all.findings.extend(finding);
             }
-            BuildComparison::Skipped(directory) => all.skipped.push(directory),
+            Err(BuildError::Elsewhere { .. }) => all.skipped.push(directory.clone()),
+            Err(error) => return Err(Error::Build(error.to_string())),
         }
     }
     Ok(all)
@@ -106,12 +105,11 @@ fn reads_any(repo: &Files, directory: &Utf8Path, changed: &BTreeSet<Utf8PathBuf>
         return true;
     };
     changed.iter().any(|file| {
-        let names_kustomization = is_kustomization(file);
-        let is_kustomization =
-            names_kustomization && file.parent().is_some_and(|it| needed.contains(it));
+        let is_built =
+            is_kustomization(file) && file.parent().is_some_and(|it| needed.contains(it));
         // git has one entry for all files of a submodule.
         let has_needed = || needed.iter().any(|needed| needed.starts_with(file));
-        file.file_name() == Some(settings::FILE) || is_kustomization || has_needed()
+        file.file_name() == Some(settings::FILE) || is_built || has_needed()
     })
 }
 
@@ -130,79 +128,56 @@ fn directories(rendered: &Tree, generated: &GeneratedSite) -> BTreeMap<Utf8PathB
         let mut above = directory.ancestors().skip(1);
         !above.any(|above| directories.contains(above))
     };
-    let mut builds: BTreeMap<Utf8PathBuf, Option<usize>> = directories
-        .iter()
-        .filter(is_outermost)
-        .map(|directory| (directory.clone(), None))
-        .collect();
-    for directory in site.roots_listing_output() {
-        builds.insert(directory.to_owned(), None);
-    }
-    for (index, root) in &site.inventory.roots {
-        let overlay = output.join(layout::declared_directory(&root.directory));
-        let is_included =
-            site.wiring.components.get(index).is_some_and(|component| component.included);
-        match site.settings.hosts.form {
-            HostsForm::Overlay if directories.contains(&overlay) => {
-                builds.insert(overlay, Some(*index));
+    let outermost = directories.iter().filter(is_outermost).cloned();
+    let listing = site.roots_listing_output().map(Utf8Path::to_owned);
+    let patched = site.inventory.roots.iter().filter_map(|(index, root)| {
+        let components = &site.wiring.components;
+        let directory = match site.settings.hosts.form {
+            HostsForm::Overlay => {
+                let overlay = output.join(layout::declared_directory(&root.directory));
+                directories.contains(&overlay).then_some(overlay)
             }
-            HostsForm::Component if is_included => {
-                builds.insert(root.directory.clone(), Some(*index));
+            HostsForm::Component => {
+                let is_included = components.get(index).is_some_and(|it| it.included);
+                is_included.then(|| root.directory.clone())
             }
-            _ => {}
-        }
-    }
-    builds
-}
-
-/// Returns the difference of a build that patches the hosts of a root in the directory `own`.
-fn patched_difference(
-    repo: &Files,
-    generated: &GeneratedSite,
-    own: &Utf8Path,
-    planned: &[PlannedHost<'_>],
-    objects: &BuiltObjects,
-) -> Option<String> {
-    // The build with a component has no counterpart without it.
-    if generated.site.settings.hosts.form == HostsForm::Component {
-        return difference(generated, planned, objects, objects);
-    }
-    // Without the repo's own files, the overlay would fail as well.
-    let before = build(repo, generated, own).ok()?;
-    difference(generated, planned, &before, objects)
+        };
+        Some((directory?, Some(*index)))
+    });
+    let unpatched = outermost.chain(listing).map(|directory| (directory, None));
+    unpatched.chain(patched).collect()
 }
 
 /// Builds a directory, and reports what `difference` finds.
+///
+/// # Errors
+///
+/// Fails if the build is not possible here: it needs more than the repo, or kustomize is missing.
 fn check_build(
     repo: &Files,
     generated: &GeneratedSite,
     directory: &Utf8Path,
     difference: impl FnOnce(&BuiltObjects) -> Option<String>,
-) -> Result<BuildComparison, Error> {
-    let built = build(repo, generated, directory);
-    let difference = built.as_ref().ok().and_then(difference);
-    let shown = layout::directory_argument(directory);
+) -> Result<Option<Finding>, BuildError> {
     let wrong = |code: Code, why: &str, help: &str| {
+        let shown = layout::directory_argument(directory);
         let place = Place::File(directory.join(layout::KUSTOMIZATION).into());
         let finding = Finding::new(code, format!("`kustomize build {shown}` {why}"));
-        Ok(BuildComparison::Wrong(finding.at(place).help(help)))
+        Some(finding.at(place).help(help))
     };
-    match (built, difference) {
-        (Ok(_), None) => Ok(BuildComparison::Correct),
-        (Ok(_), Some(why)) => wrong(
-            Code::PatchesDiffer,
-            &format!("differs from the plan: {why}"),
-            "compare the build with the generated patches",
-        ),
-        (Err(error @ BuildError::NoProgram), _) => Err(Error::Build(error.to_string())),
-        (Err(BuildError::Elsewhere { .. }), _) => {
-            Ok(BuildComparison::Skipped(directory.to_owned()))
+    match build(repo, generated, directory) {
+        Ok(built) => Ok(difference(&built).and_then(|why| {
+            let why = format!("differs from the plan: {why}");
+            wrong(Code::PatchesDiffer, &why, "compare the build with the generated patches")
+        })),
+        Err(error @ (BuildError::NoProgram | BuildError::Elsewhere { .. })) => Err(error),
+        Err(BuildError::Failed(said)) => {
+            let help = format!("fix it; kustomize reports:\n{said}");
+            Ok(wrong(Code::BuildRefused, "fails", &help))
         }
-        (Err(BuildError::Failed(said)), _) => {
-            wrong(Code::BuildRefused, "fails", &format!("fix it; kustomize reports:\n{said}"))
-        }
-        (Err(error), _) => {
-            wrong(Code::BuildRefused, &error.to_string(), "run it, and fix what it reports")
+        Err(error) => {
+            let help = "run it, and fix what it reports";
+            Ok(wrong(Code::BuildRefused, &error.to_string(), help))
         }
     }
 }
