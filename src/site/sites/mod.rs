@@ -33,6 +33,8 @@ pub struct Location {
     pub directory: Utf8PathBuf,
     /// Files that the site reads.
     pub files: Files,
+    /// Its settings, or the default ones if they are invalid.
+    settings: Settings,
 }
 
 /// The sites of a repo.
@@ -71,57 +73,17 @@ impl Sites {
         } else {
             (BTreeSet::new(), Vec::new())
         };
-        if directories.is_empty() && findings.is_empty() {
-            let only = Location {
+        let are_listed = !(directories.is_empty() && findings.is_empty());
+        let all = match are_listed {
+            true => located(&repo, &directories, &mut findings)?,
+            false => vec![Location {
                 name: String::new(),
                 directory: Utf8PathBuf::new(),
                 files: repo.clone(),
-            };
-            return Ok(Self {
-                repo,
-                all: vec![only],
-                findings,
-                others: Vec::new(),
-                are_listed: false,
-                is_chosen: false,
-            });
-        }
-        let read = ReferenceGraph::read(&repo)?;
-        let mut parts = Vec::new();
-        for (directory, name) in with_names(&directories) {
-            let inner = directories
-                .iter()
-                .filter(|other| **other != directory && other.starts_with(&directory))
-                .cloned()
-                .collect();
-            let (part, settings) = with_settings(&repo, directory, inner);
-            parts.push((name, part, settings));
-        }
-        let mut all = Vec::new();
-        for (name, part, settings) in &parts {
-            // Directories that belong to one site. Agents of other sites that apply a directory
-            // around them do not add their files.
-            let others = parts.iter().filter(|(_, other, _)| other.directory != part.directory);
-            let other_directories: Vec<&Utf8Path> = others
-                .flat_map(|(_, other, of)| {
-                    [&*other.directory, &*of.output, &*of.snapshot.directory]
-                })
-                .collect();
-            let files = repo.limited_to(read.reach(part.clone(), settings, &other_directories));
-            all.push((
-                Location { name: name.clone(), directory: part.directory.clone(), files },
-                settings.clone(),
-            ));
-        }
-        findings.extend(read.outside(&all));
-        findings.extend(all.iter().flat_map(|site| read.listed_output(site, &all)));
-        findings.extend(same_applications(&all));
-        findings.extend(overlapping(&all));
-        // Findings of no particular site are suppressed by the root's settings.
-        let shared = Settings::load(&repo).unwrap_or_default();
-        findings.retain(|finding| !shared.ignores(finding));
-        let all = all.into_iter().map(|(site, _)| site).collect();
-        Ok(Self { repo, all, findings, others: Vec::new(), are_listed: true, is_chosen: false })
+                settings: root,
+            }],
+        };
+        Ok(Self { repo, all, findings, others: Vec::new(), are_listed, is_chosen: false })
     }
 
     /// Selects the site with a name or a directory.
@@ -164,6 +126,45 @@ impl Sites {
             }
         }
     }
+}
+
+/// Returns the sites in some directories, sorted by name, and reports mistakes in several of them.
+fn located(
+    repo: &Files,
+    directories: &BTreeSet<Utf8PathBuf>,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<Location>, ReadError> {
+    let read = ReferenceGraph::read(repo)?;
+    let mut parts = Vec::new();
+    for (directory, name) in with_names(directories) {
+        let inner = directories
+            .iter()
+            .filter(|other| **other != directory && other.starts_with(&directory))
+            .cloned()
+            .collect();
+        let (part, settings) = with_settings(repo, directory, inner);
+        parts.push((name, part, settings));
+    }
+    let location = |(name, part, settings): &(String, SitePart, Settings)| {
+        // Directories that belong to one site. Agents of other sites that apply a directory around
+        // them do not add their files.
+        let others = parts.iter().filter(|(_, other, _)| other.directory != part.directory);
+        let other_directories: Vec<&Utf8Path> = others
+            .flat_map(|(_, other, of)| [&*other.directory, &*of.output, &*of.snapshot.directory])
+            .collect();
+        let files = repo.limited_to(read.reach(part.clone(), settings, &other_directories));
+        let (name, directory) = (name.clone(), part.directory.clone());
+        Location { name, directory, files, settings: settings.clone() }
+    };
+    let all: Vec<Location> = parts.iter().map(location).collect();
+    findings.extend(read.outside(&all));
+    findings.extend(all.iter().flat_map(|site| read.listed_output(site, &all)));
+    findings.extend(same_applications(&all));
+    findings.extend(overlapping(&all));
+    // Findings of no particular site are suppressed by the root's settings.
+    let shared = Settings::load(repo).unwrap_or_default();
+    findings.retain(|finding| !shared.ignores(finding));
+    Ok(all)
 }
 
 /// Returns the part of a repo that a site has by its directory and its settings.
@@ -280,18 +281,19 @@ fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)>
 
 /// Reports sites of one Argo CD whose Applications have equal names: one site would apply the
 /// other's output.
-fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
+fn same_applications(sites: &[Location]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let in_cluster = ApplicationDestination {
         name: Some("in-cluster".to_owned()),
         ..ApplicationDestination::default()
     };
     let with_argocd =
-        || sites.iter().filter(|(_, settings)| settings.gitops == Some(GitopsAgent::Argocd));
-    for (index, (site, settings)) in with_argocd().enumerate() {
-        let own = &settings.argocd;
-        let clashes = |other: &Settings| {
-            let other = &other.argocd;
+        || sites.iter().filter(|site| site.settings.gitops == Some(GitopsAgent::Argocd));
+    let place = |site: &Location| site.settings.place(["argocd".into(), "name".into()]);
+    for (index, site) in with_argocd().enumerate() {
+        let own = &site.settings.argocd;
+        let clashes = |other: &&Location| {
+            let other = &other.settings.argocd;
             // Each base cluster may run its own Argo CD, which applies to the cluster that it runs
             // in.
             let is_same_argocd =
@@ -300,7 +302,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
                 && own.namespace == other.namespace
                 && is_same_argocd
         };
-        if let Some((other, others)) = with_argocd().take(index).find(|(_, other)| clashes(other)) {
+        if let Some(other) = with_argocd().take(index).find(clashes) {
             let message = format!(
                 "the sites `{}` and `{}` have Applications with the same names in one Argo CD: `argocd.name` is `{}` for both",
                 other.name,
@@ -309,8 +311,8 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
             );
             findings.push(
                 Finding::new(Code::SameApplications, message)
-                    .at(settings.place(["argocd".into(), "name".into()]))
-                    .see(others.place(["argocd".into(), "name".into()]), "the other site")
+                    .at(place(site))
+                    .see(place(other), "the other site")
                     .help(format!(
                         "write `argocd: {{name: sipgen-{}}}` in {}/{}",
                         site.directory.file_name().unwrap_or_default(),
@@ -324,11 +326,12 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
 }
 
 /// Reports sites that would write into a directory of another site.
-fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
+fn overlapping(sites: &[Location]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (site, own) in sites {
-        for (other, settings) in sites.iter().filter(|(other, _)| other.directory != site.directory)
-        {
+    for site in sites {
+        let own = &site.settings;
+        for other in sites.iter().filter(|other| other.directory != site.directory) {
+            let settings = &other.settings;
             let taken = [&settings.output, &settings.snapshot.directory, &other.directory];
             let Some(directory) = taken.into_iter().find(|taken| taken.starts_with(&own.output))
             else {

@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Location;
 use crate::base::api::host;
-use crate::base::api::kustomization::{FILE_NAMES, Kustomization, is_kustomization};
+use crate::base::api::kustomization::{FILE_NAMES, is_kustomization};
 use crate::base::api::last_wins::DecodedKustomization;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
@@ -40,8 +40,9 @@ pub(super) struct ReferenceGraph<'a> {
 
 /// A fact from one file or document.
 enum ReferenceFact {
-    Kustomization(Origin, Box<Kustomization>),
-    Agent(Origin, Box<AgentObject>),
+    /// A kustomization, and the paths that it lists.
+    Kustomization(Utf8PathBuf, Vec<Utf8PathBuf>),
+    Agent(Box<AgentObject>),
     Request(ClusterKind, Origin),
     Generated(Utf8PathBuf),
 }
@@ -50,7 +51,9 @@ fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
         let DecodedKustomization(decoded, _) = document.parse_leniently().ok()?;
-        return Some(ReferenceFact::Kustomization(origin, Box::new(decoded.ok()?)));
+        let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+        let named = kustomize::named(directory, &decoded.ok()?);
+        return Some(ReferenceFact::Kustomization(origin.file.to_path_buf(), named));
     }
     let request = ClusterKind::named(document.kind()?)
         .filter(|kind| document.mentions(&[kind.descriptor().object.group]))
@@ -63,9 +66,7 @@ fn interpret(document: &Document<'_>) -> Option<ReferenceFact> {
         Some(kind) => {
             (!document.looks_like_template()).then_some(ReferenceFact::Request(kind, origin))
         }
-        None => {
-            AgentObject::read(document).map(|object| ReferenceFact::Agent(origin, Box::new(object)))
-        }
+        None => AgentObject::read(document).map(|object| ReferenceFact::Agent(Box::new(object))),
     }
 }
 
@@ -97,14 +98,13 @@ impl<'a> ReferenceGraph<'a> {
         };
         for said in facts {
             match said {
-                ReferenceFact::Kustomization(origin, kustomization) => {
-                    let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
-                    let named = kustomize::named(directory, &kustomization);
-                    repo.named.entry(origin.file.to_path_buf()).or_default().extend(named);
+                ReferenceFact::Kustomization(file, named) => {
+                    repo.named.entry(file).or_default().extend(named);
                 }
-                ReferenceFact::Agent(origin, object) => {
+                ReferenceFact::Agent(object) => {
                     repo.context.extend(object.is_context().then(|| (*object).clone()));
-                    repo.agents.entry(origin.file.to_path_buf()).or_default().push(*object);
+                    let file = object.origin.file.to_path_buf();
+                    repo.agents.entry(file).or_default().push(*object);
                 }
                 ReferenceFact::Request(kind, origin) => repo.requests.push((kind, origin)),
                 ReferenceFact::Generated(file) => repo.generated.push(file),
@@ -200,16 +200,12 @@ impl<'a> ReferenceGraph<'a> {
 
     /// Reports kustomizations of a site that list the generated files of another site, which have
     /// the labels of its clusters.
-    pub(super) fn listed_output(
-        &self,
-        (site, settings): &(Location, Settings),
-        sites: &[(Location, Settings)],
-    ) -> Vec<Finding> {
-        let output = &settings.output;
+    pub(super) fn listed_output(&self, site: &Location, sites: &[Location]) -> Vec<Finding> {
+        let output = &site.settings.output;
         let read = self.named.iter().filter(|(file, _)| site.files.reads(file));
         let listed = read.flat_map(|(file, named)| named.iter().map(move |path| (file, path)));
         let is_foreign = |path: &Utf8Path| {
-            let is_below = |(_, other): &(_, Settings)| path.starts_with(&other.output);
+            let is_below = |other: &Location| path.starts_with(&other.settings.output);
             !path.starts_with(output) && sites.iter().any(is_below)
         };
         let mut listed: Vec<_> = listed.filter(|(_, path)| is_foreign(path)).collect();
@@ -227,10 +223,10 @@ impl<'a> ReferenceGraph<'a> {
     }
 
     /// Reports requests and generated hosts that no site reads.
-    pub(super) fn outside(&self, sites: &[(Location, Settings)]) -> Vec<Finding> {
+    pub(super) fn outside(&self, sites: &[Location]) -> Vec<Finding> {
         let is_read = |file: &Utf8Path| {
-            let mut sites = sites.iter();
-            sites.any(|(site, own)| site.files.reads(file) || file.starts_with(&own.output))
+            let is_own = |site: &Location| file.starts_with(&site.settings.output);
+            sites.iter().any(|site| site.files.reads(file) || is_own(site))
         };
         let mut findings: Vec<Finding> = self
             .requests
