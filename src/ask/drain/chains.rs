@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::rc::Rc;
+use std::iter::successors;
 
 use super::DrainVerdict;
 use super::state::{HostMove, MoveState, OccupiedSite};
@@ -23,9 +23,11 @@ pub(super) fn chains(
     drained: &BTreeSet<usize>,
     leaving: &BTreeMap<usize, usize>,
 ) -> Result<Vec<HostMove>, DrainVerdict> {
+    let accepted: Vec<OnceCell<Vec<usize>>> =
+        site.node_sets.iter().map(|_| OnceCell::new()).collect();
     let mut search = ChainSearch {
         site,
-        accepted: site.node_sets.iter().map(|_| OnceCell::new()).collect(),
+        accepted: &accepted,
         planned,
         drained,
         state: MoveState::new(site),
@@ -46,7 +48,7 @@ struct ChainSearch<'s, 'r, 'p> {
     site: &'r OccupiedSite<'r>,
     planned: &'s PlannedSite<'p>,
     /// The hosts that each node set may have.
-    accepted: Vec<OnceCell<Rc<[usize]>>>,
+    accepted: &'s [OnceCell<Vec<usize>>],
     drained: &'s BTreeSet<usize>,
     state: MoveState<'r>,
     tried: usize,
@@ -59,9 +61,8 @@ impl ChainSearch<'_, '_, '_> {
         // For each host that would move, the move that needs it.
         let mut needed_by: BTreeMap<usize, HostMove> = BTreeMap::new();
         while let Some((set, from)) = queue.pop_front() {
-            let accepted = || self.planned.accepted_hosts(&self.site.node_sets[set]).into();
-            let accepted = Rc::clone(self.accepted[set].get_or_init(accepted));
-            for to in accepted.iter().copied() {
+            let accepted = || self.planned.accepted_hosts(&self.site.node_sets[set]);
+            for to in self.accepted[set].get_or_init(accepted).iter().copied() {
                 let owner = self.state.owner(to);
                 if self.drained.contains(&to) || owner == Some(set) {
                     continue;
@@ -76,7 +77,9 @@ impl ChainSearch<'_, '_, '_> {
                 }
                 match owner {
                     None if !self.state.is_assigned(to) => {
-                        let chain = chain(step, &needed_by);
+                        // The last move is made first.
+                        let needing = |step: &HostMove| needed_by.get(&step.from).copied();
+                        let chain: Vec<HostMove> = successors(Some(step), needing).collect();
                         if self.state.make_all(&chain) {
                             return Some(chain);
                         }
@@ -94,15 +97,4 @@ impl ChainSearch<'_, '_, '_> {
         }
         None
     }
-}
-
-/// Returns a chain from its last move, which is made first.
-fn chain(last: HostMove, needed_by: &BTreeMap<usize, HostMove>) -> Vec<HostMove> {
-    let mut chain = vec![last];
-    let mut from = last.from;
-    while let Some(step) = needed_by.get(&from) {
-        chain.push(*step);
-        from = step.from;
-    }
-    chain
 }

@@ -179,28 +179,32 @@ pub fn drain(
     let limits = StepLimits { at_once: at_once.max(1), waiting: &places.waiting };
     let hypothesis =
         PlanHypothesis { gone: places.emptied(), is_drain: true, ..PlanHypothesis::default() };
-    let answer = DrainAnswer::new(&occupied, &planned, &hypothesis, &places.leaving);
-    let steps = steps(&occupied, &answer.moves, limits);
-    let verdict = match answer.verdict {
-        DrainVerdict::Planned if !places.bound.is_empty() => DrainVerdict::Impossible,
-        verdict => verdict,
+    let answer = answer(&occupied, &planned, &hypothesis, &places.leaving);
+    let verdict = match &answer {
+        Ok(_) if !places.bound.is_empty() => DrainVerdict::Impossible,
+        Ok(_) => DrainVerdict::Planned,
+        Err((verdict, _)) => *verdict,
     };
-    let is_blocked = verdict != DrainVerdict::Planned;
-    let purchase = (is_blocked && places.bound.is_empty()).then(|| {
+    let purchase = (answer.is_err() && places.bound.is_empty()).then(|| {
         purchase(&planned, &hypothesis, |labels| {
             selectors.iter().any(|selector| selector.matches(labels))
         })
     });
+    let (moves, has_fewest_moves, lacking) = match answer {
+        Ok((moves, has_fewest)) => (moves, has_fewest, Vec::new()),
+        Err((_, lacking)) => (Vec::new(), false, lacking),
+    };
+    let steps = steps(&occupied, &moves, limits);
     let remaining = site.inventory.hosts.len() - drained.len();
-    let lacking = answer.lacking.into_iter().map(|lacking| LackingNodeSet::new(lacking, remaining));
+    let lacking = lacking.into_iter().map(|lacking| LackingNodeSet::new(lacking, remaining));
     let key = |host: &usize| site.inventory.hosts[*host].key.clone();
     Drain {
         version: VERSION,
         at_once: limits.at_once,
         verdict,
         moves: steps.iter().map(Vec::len).sum(),
-        has_fewest_moves: answer.has_fewest_moves,
-        has_fewest_steps: answer.has_fewest_moves
+        has_fewest_moves,
+        has_fewest_steps: has_fewest_moves
             && steps.len() <= fewest_steps(&occupied, &places.leaving, limits),
         steps: described(&occupied, &drained, &steps),
         waiting: places
@@ -274,56 +278,37 @@ impl DrainedHosts {
     }
 }
 
-/// Moves in their order, or why there are none.
-struct DrainAnswer {
-    verdict: DrainVerdict,
-    moves: Vec<HostMove>,
-    has_fewest_moves: bool,
-    lacking: Vec<NodeSetLack>,
-}
+/// Moves in their order, and whether fewer are proven impossible; or why there are none.
+type DrainAnswer = Result<(Vec<HostMove>, bool), (DrainVerdict, Vec<NodeSetLack>)>;
 
-impl DrainAnswer {
-    /// Moves leaving hosts, given with their node sets, to those that the planner chooses if all others
-    /// stay, or also moves others.
-    fn new(
-        site: &OccupiedSite<'_>,
-        planned: &PlannedSite<'_>,
-        hypothesis: &PlanHypothesis<'_>,
-        leaving: &BTreeMap<usize, usize>,
-    ) -> Self {
-        let with_moves = |moves: Vec<HostMove>, has_fewest_moves: bool| Self {
-            verdict: DrainVerdict::Planned,
-            moves,
-            has_fewest_moves,
-            lacking: Vec::new(),
-        };
-        let without_moves = |verdict: DrainVerdict, lacking: Vec<NodeSetLack>| Self {
-            verdict,
-            moves: Vec::new(),
-            has_fewest_moves: false,
-            lacking,
-        };
-        let lacking = match planned.replacements(hypothesis) {
-            Ok(chosen) => match sequence(site, leaving, &chosen) {
-                Some(moves) => return with_moves(moves, true),
-                None => Vec::new(),
-            },
-            Err(lacking) => lacking,
-        };
-        let hosts = planned.released_hosts();
-        let moving = planned.with_moves(&hosts);
-        let shortfall = moving.lacking(hypothesis);
-        if is_proven(&shortfall) {
-            return without_moves(DrainVerdict::Impossible, shortfall);
+/// Moves leaving hosts, given with their node sets, to those that the planner chooses if all others
+/// stay, or also moves others.
+fn answer(
+    site: &OccupiedSite<'_>,
+    planned: &PlannedSite<'_>,
+    hypothesis: &PlanHypothesis<'_>,
+    leaving: &BTreeMap<usize, usize>,
+) -> DrainAnswer {
+    let lacking = match planned.replacements(hypothesis) {
+        Ok(chosen) => match sequence(site, leaving, &chosen) {
+            Some(moves) => return Ok((moves, true)),
+            None => Vec::new(),
+        },
+        Err(lacking) => lacking,
+    };
+    let hosts = planned.released_hosts();
+    let moving = planned.with_moves(&hosts);
+    let shortfall = moving.lacking(hypothesis);
+    if is_proven(&shortfall) {
+        return Err((DrainVerdict::Impossible, shortfall));
+    }
+    match chains(site, &moving, &hypothesis.gone, leaving) {
+        Ok(moves) => {
+            // Without a move of another host, some node set would lack hosts.
+            let others = moves.len() - leaving.len();
+            Ok((moves, others == 0 || others == 1 && is_proven(&lacking)))
         }
-        match chains(site, &moving, &hypothesis.gone, leaving) {
-            Ok(moves) => {
-                // Without a move of another host, some node set would lack hosts.
-                let others = moves.len() - leaving.len();
-                with_moves(moves, others == 0 || others == 1 && is_proven(&lacking))
-            }
-            Err(verdict) => without_moves(verdict, lacking),
-        }
+        Err(verdict) => Err((verdict, lacking)),
     }
 }
 
