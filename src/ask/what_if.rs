@@ -17,7 +17,7 @@ use crate::base::grouping::grouped;
 use crate::generate::{Error, GeneratedSite, Options, Stage, generate};
 use crate::input::load::Files;
 use crate::site::Site;
-use crate::site::hypothesis::{Hypothesis, UnknownSubject, check_requests};
+use crate::site::hypothesis::{Hypothesis, UnknownSubject, check_requests, chosen};
 
 /// The consequences of a hypothesis.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ pub fn what_if(
 ) -> Result<Consequences, Error> {
     let options = Options { keep_going: true, allow_empty: true, ..Options::default() };
     let earlier = generate(before, &options, progress)?;
-    let gone = hypothesis.gone_hosts(&earlier.site)?;
+    let gone = chosen(&hypothesis.gone, &earlier.site)?;
     check_names(&after, &earlier.site)?;
     let requests = after.clone();
     let mut additions = after.additions().to_vec();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{ClusterCopies, ScarceNodeSet, scarce};
+use super::{ClusterCopies, CopyMix, CopyShare, ScarceNodeSet, scarce};
 use crate::base::api::names::{ClusterKey, ObjectName};
 use crate::base::api::reservation::Tenants;
 use crate::base::grouping::grouped_in_order;
@@ -38,14 +38,13 @@ pub(super) fn copies(
     let answers = alike.par_iter().flat_map_iter(|(_, alike)| {
         let one: Vec<(&Cluster, usize)> = alike.iter().take(1).map(|it| (*it, 1)).collect();
         let sets = sets(site, planned, &one);
-        let hosts = hosts_of(&one);
         alike.iter().map(move |cluster| {
             let key = &cluster.key;
             let scarce = sets.scarce.iter();
             let scarce = scarce.map(|it| ScarceNodeSet { cluster: key.clone(), ..it.clone() });
             ClusterCopies {
                 cluster: key.clone(),
-                hosts,
+                hosts: sets.hosts,
                 fit: sets.fit,
                 is_proven: sets.is_proven,
                 scarce: scarce.collect(),
@@ -57,21 +56,8 @@ pub(super) fn copies(
     copies
 }
 
-/// A number of sets of copies.
-pub(super) struct FittingSets {
-    pub(super) fit: usize,
-    /// True if one more is proven not to fit.
-    pub(super) is_proven: bool,
-    /// Node sets that one more set cannot complete.
-    pub(super) scarce: Vec<ScarceNodeSet>,
-}
-
 /// Returns how many sets of copies fit.
-pub(super) fn sets(
-    site: &Site,
-    planned: &PlannedSite<'_>,
-    mix: &[(&Cluster, usize)],
-) -> FittingSets {
+pub(super) fn sets(site: &Site, planned: &PlannedSite<'_>, mix: &[(&Cluster, usize)]) -> CopyMix {
     let per_set: usize = mix.iter().map(|(_, copies)| copies).sum();
     let copies = |count: usize| copied(site, mix).take(count * per_set);
     let fits = |count: usize| {
@@ -93,7 +79,13 @@ pub(super) fn sets(
         let at = copies.iter().position(|copy| copy.key == *key)?;
         Some(originals[at])
     };
-    FittingSets {
+    let share = |(cluster, copies): &(&Cluster, usize)| CopyShare {
+        cluster: cluster.key.clone(),
+        copies: *copies,
+    };
+    CopyMix {
+        shares: mix.iter().map(share).collect(),
+        hosts: hosts_of(mix),
         fit,
         is_proven: is_proven(&one_more),
         scarce: scarce(one_more, site.inventory.hosts.len(), original),

@@ -31,10 +31,10 @@ use crate::input::load::Files;
 use crate::plan::ask::{NodeSetLack, PlanHypothesis, PlannedSite};
 use crate::plan::purchase::{Purchase, purchase};
 use crate::site::Site;
-use crate::site::hypothesis::{check_requests, similar_cluster, with_suggestion};
+use crate::site::hypothesis::{UnknownSubject, check_requests, similar_cluster, with_suggestion};
 use crate::site::request::Cluster;
 
-use copies::{copies, hosts_of, is_copyable, sets, wanted};
+use copies::{copies, is_copyable, sets, wanted};
 use growths::growths;
 use losses::losses;
 
@@ -263,18 +263,6 @@ pub struct CapacityScope<'q> {
     pub racks: Option<&'q Overview>,
 }
 
-/// A question about something that a site does not have.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CapacityError {
-    /// The cluster is unknown, or its request has errors.
-    #[error("no cluster without errors is called {0}")]
-    Cluster(String),
-    /// A copy of the cluster cannot exist.
-    #[error("{0} has no copies: it requests no host, or hosts by their MAC address")]
-    NotCopyable(ClusterKey),
-}
-
 /// Reads the clusters that the additions to a site's files request, with the errors that they cause.
 ///
 /// # Errors
@@ -308,7 +296,7 @@ pub fn requested(
 pub fn capacity(
     generated: &GeneratedSite,
     scope: &CapacityScope<'_>,
-) -> Result<Capacity, CapacityError> {
+) -> Result<Capacity, UnknownSubject> {
     let site = &generated.site;
     let all: BTreeMap<&ClusterKey, &Cluster> = site
         .valid_clusters()
@@ -322,7 +310,7 @@ pub fn capacity(
             let meant = similar_cluster(key.name.as_str(), &generated.site);
             // The cluster itself is there if it has errors.
             let meant = meant.filter(|meant| *meant != key.to_string());
-            CapacityError::Cluster(with_suggestion(key, meant))
+            UnknownSubject::ValidCluster(with_suggestion(key, meant))
         })
     };
     let asks_for_some =
@@ -338,9 +326,9 @@ pub fn capacity(
         .mix
         .iter()
         .map(|share| Ok((find(&share.cluster)?, share.copies)))
-        .collect::<Result<_, CapacityError>>()?;
+        .collect::<Result<_, UnknownSubject>>()?;
     if let Some((cluster, _)) = mix.iter().find(|(cluster, _)| !is_copyable(cluster)) {
-        return Err(CapacityError::NotCopyable(cluster.key.clone()));
+        return Err(UnknownSubject::Copies(cluster.key.clone()));
     }
     // A machine is one host.
     let growing = site_clusters.iter().flat_map(|cluster| cluster.parts());
@@ -380,16 +368,7 @@ pub fn capacity(
         lacking: lacking.map(|lacking| LackingNodeSet::new(lacking, hosts)).collect(),
         purchase,
         clusters: copies(site, &planned, &copyable),
-        mix: (!mix.is_empty()).then(|| {
-            let sets = sets(site, &planned, &mix);
-            CopyMix {
-                shares: scope.mix.clone(),
-                hosts: hosts_of(&mix),
-                fit: sets.fit,
-                is_proven: sets.is_proven,
-                scarce: sets.scarce,
-            }
-        }),
+        mix: (!mix.is_empty()).then(|| sets(site, &planned, &mix)),
         node_sets: growths(hosts, &planned, &growing),
         losses: scope.racks.map_or_else(Vec::new, |racks| losses(generated, &planned, racks)),
         by: scope.racks.and_then(|racks| racks.by.clone()),

@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::generate::GeneratedSite;
 use crate::plan::host_state;
 use crate::plan::quotas::{self, QuotaUse};
+use crate::site::hypothesis::UnknownSubject;
 use crate::site::inventory::hardware::HardwareByHost;
 
 pub use clusters::{
@@ -27,7 +28,7 @@ pub use clusters::{
 };
 pub use hardware_kinds::HardwareKind;
 pub use hosts::HostOverview;
-pub use racks::{NoSuchLabel, Rack};
+pub use racks::Rack;
 pub use spare::SpareHosts;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
@@ -63,7 +64,7 @@ impl Overview {
     /// # Errors
     ///
     /// Fails if no host has the label.
-    pub fn new(generated: &GeneratedSite, by: Option<&str>) -> Result<Self, NoSuchLabel> {
+    pub fn new(generated: &GeneratedSite, by: Option<&str>) -> Result<Self, UnknownSubject> {
         let by = match by {
             Some(label) => Some(racks::checked(&generated.site, label)?),
             None => generated.site.rack_label.clone(),

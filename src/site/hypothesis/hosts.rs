@@ -17,7 +17,7 @@ use crate::base::api::label_query;
 use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::occurrences;
-use crate::base::text::{counted, known_names};
+use crate::base::text::counted;
 use crate::input::load::Stream;
 use crate::site::Site;
 use crate::site::inventory::addresses::{AddressSource, KnownAddress};
@@ -27,8 +27,6 @@ use crate::site::inventory::machine::{MachineProperties, RequiredMachine};
 use crate::site::inventory::networks::NoNetworkData;
 use crate::site::inventory::{Evidence, Host};
 
-/// Maximum number of labels that a message names.
-const LABELS_SHOWN: usize = 12;
 /// The name of the stream with bought hosts, in findings.
 const BOUGHT: &str = "<bought hosts>";
 
@@ -328,24 +326,26 @@ pub(super) fn address_bought(site: &mut Site) {
     }
 }
 
+/// Returns the keys of the labels that hosts have.
+pub(crate) fn label_keys(site: &Site) -> Vec<&str> {
+    let labels = site.inventory.hosts.iter().flat_map(|host| host.labels.keys());
+    labels.map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 /// Adds the prefix to keys that lack it.
 fn with_prefixes(selector: &Selector, site: &Site) -> Result<Selector, UnknownSubject> {
-    let hosts = site.inventory.hosts.iter();
-    let known: BTreeSet<&str> =
-        hosts.flat_map(|host| host.labels.keys()).map(String::as_str).collect();
+    let known = label_keys(site);
     let whole = |key: String| -> Result<String, UnknownSubject> {
-        if known.contains(key.as_str()) {
+        if known.contains(&key.as_str()) {
             return Ok(key);
         }
         let name = format!("/{key}");
-        let (found, others): (Vec<&str>, Vec<&str>) =
-            known.iter().copied().partition(|label| label.ends_with(&name));
-        match found.as_slice() {
+        let is_meant = |label: &&str| label.ends_with(&name);
+        let meant: Vec<&str> = known.iter().copied().filter(is_meant).collect();
+        match meant.as_slice() {
             [label] => Ok((*label).to_owned()),
-            labels => {
-                let labels = if labels.is_empty() { &others } else { labels };
-                Err(UnknownSubject::Label { key, known: known_names(labels, LABELS_SHOWN) })
-            }
+            [] => Err(UnknownSubject::label(&key, &known)),
+            labels => Err(UnknownSubject::label(&key, labels)),
         }
     };
     let expressions = selector.clone().into_iter().map(|expression| {

@@ -12,7 +12,7 @@ mod scale;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
 use crate::base::text::known_names;
 use crate::base::text::suggest::alike;
@@ -21,8 +21,11 @@ use crate::site::Site;
 use crate::site::request::Request;
 
 pub use hosts::{AlternatingLabel, BoughtHosts, HostChoice, chosen, selectors};
-pub(crate) use hosts::{available_host, usual_namespace};
+pub(crate) use hosts::{available_host, label_keys, usual_namespace};
 pub use scale::{Scale, ScaleTarget};
+
+/// Maximum number of labels that a message names.
+const LABELS_SHOWN: usize = 12;
 
 /// Changes of a site.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +42,7 @@ pub struct Hypothesis {
     pub bought: Option<BoughtHosts>,
 }
 
-/// A hypothesis about something that a site does not have, or has already.
+/// A question about something that a site does not have, or has already.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnknownSubject {
@@ -60,6 +63,12 @@ pub enum UnknownSubject {
     /// No request asks for a cluster, which is followed by the name that was probably meant.
     #[error("the site has no cluster {0}")]
     Cluster(String),
+    /// The cluster is unknown, or its request has errors.
+    #[error("no cluster without errors is called {0}")]
+    ValidCluster(String),
+    /// A copy of the cluster cannot exist.
+    #[error("{0} has no copies: it requests no host, or hosts by their MAC address")]
+    Copies(ClusterKey),
     /// Additional files have no request.
     #[error(
         "no hosts are requested in {0}: it has no SIPCluster, no Provisioning, and no Cluster with \
@@ -88,6 +97,11 @@ pub enum UnknownSubject {
 }
 
 impl UnknownSubject {
+    /// Returns the error about a label beside the known ones.
+    pub(crate) fn label(key: &str, known: &[&str]) -> Self {
+        Self::Label { key: key.to_owned(), known: known_names(known, LABELS_SHOWN) }
+    }
+
     fn cluster(key: &ClusterKey, site: &Site) -> Self {
         Self::Cluster(with_suggestion(key, similar_cluster(key.name.as_str(), site)))
     }
@@ -133,7 +147,7 @@ impl Hypothesis {
     ///
     /// Returns what the site does not have.
     pub(crate) fn apply(&self, site: &mut Site) -> Result<Vec<Finding>, UnknownSubject> {
-        let gone = self.gone_hosts(site)?;
+        let gone = hosts::chosen(&self.gone, site)?;
         let unassigned = hosts::chosen(&self.unassigned, site)?;
         for cluster in &self.removed {
             if site.clusters.remove(cluster).is_none() {
@@ -161,10 +175,5 @@ impl Hypothesis {
         let bought = self.bought.iter().map(ToString::to_string);
         let all = gone.chain(unassigned).chain(removed).chain(scaled);
         all.chain(bought).collect()
-    }
-
-    /// Returns the hosts that are gone.
-    pub(crate) fn gone_hosts(&self, site: &Site) -> Result<BTreeSet<HostKey>, UnknownSubject> {
-        hosts::chosen(&self.gone, site)
     }
 }

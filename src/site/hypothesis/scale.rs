@@ -61,7 +61,10 @@ impl Scale {
         let unknown = UnknownSubject::cluster(&self.cluster, site);
         let request = site.clusters.get_mut(&self.cluster);
         let cluster = request.and_then(|request| request.cluster.as_mut()).ok_or(unknown)?;
-        let found = cluster.node_sets.iter_mut().find(|(part, _)| self.names(part));
+        // A node set, not a machine.
+        let is_meant =
+            |part: &Part| part.node.is_none() && name(part).eq_ignore_ascii_case(&self.node_set);
+        let found = cluster.node_sets.iter_mut().find(|(part, _)| is_meant(part));
         let Some((part, node_set)) = found else {
             let known = cluster.node_sets.keys().filter(|part| part.node.is_none());
             let known: Vec<String> = known.map(name).collect();
@@ -79,11 +82,6 @@ impl Scale {
             })?,
         };
         Ok(())
-    }
-
-    /// Returns whether a part is meant: a node set, not a machine.
-    fn names(&self, part: &Part) -> bool {
-        part.node.is_none() && name(part).eq_ignore_ascii_case(&self.node_set)
     }
 }
 
