@@ -6,14 +6,15 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::interpret::interpret_resource;
+use super::names::NamingContext;
 use super::read_object::{ReadContent, ReadObject};
-use super::substitution::{NamespaceInputs, VariableSources};
+use super::substitution::VariablesByObject;
 use crate::base::api::kustomization::listed;
 use crate::base::finding::Origin;
 use crate::base::layout;
 use crate::input::kustomize::{AgentBuild, Builds, Listing};
 use crate::input::load::ReadError;
-use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, BuildChanges};
+use crate::site::delivery::{AgentObject, Agents, AppliedDirectory, BuildChanges, RepoListing};
 
 /// Maximum number of levels at which agents' objects apply agents' objects.
 const LEVELS: usize = 5;
@@ -28,7 +29,8 @@ pub(crate) type AgentBuilds = BTreeMap<Utf8PathBuf, AgentBuild>;
 ///
 /// Returns an error if a file cannot be read.
 pub(super) fn collect(
-    naming: NamespaceInputs<'_>,
+    naming: NamingContext<'_>,
+    listing: &RepoListing,
     objects: &mut Vec<ReadObject>,
 ) -> Result<AgentBuilds, ReadError> {
     // Moved, because generators of ApplicationSets may be large.
@@ -50,12 +52,13 @@ pub(super) fn collect(
     });
     let clusters: Vec<AgentObject> = clusters.collect();
     let mut builds = AgentBuilds::new();
-    let mut delivered = DeliveredAgentObjects::new(naming, &written, &builds);
+    let (mut replaced, mut made) = delivered(naming, &written, &builds);
     for _ in 0..LEVELS {
         let changed: Vec<Utf8PathBuf> = builds.keys().cloned().collect();
-        let changing =
-            delivered.all(&written).chain(&clusters).filter(|object| object.may_change_builds());
-        builds = by_directory(naming, changing.cloned().collect())?;
+        let kept = written.iter().filter(|object| !replaced.contains(&object.origin));
+        let current = kept.chain(&made).chain(&clusters);
+        let changing = current.filter(|object| object.may_change_builds());
+        builds = by_directory(naming, listing, changing.cloned().collect())?;
         // Only a new change to the build of agents' objects changes these.
         let is_in = |file: &Utf8Path, root: &Utf8PathBuf| {
             let mut reaches = naming.builds.reach(file).iter();
@@ -66,9 +69,8 @@ pub(super) fn collect(
         if !builds.keys().any(|root| !changed.contains(root) && has_agents(root)) {
             break;
         }
-        delivered = DeliveredAgentObjects::new(naming, &written, &builds);
+        (replaced, made) = delivered(naming, &written, &builds);
     }
-    let DeliveredAgentObjects { replaced, objects: made } = delivered;
     written.retain(|object| !replaced.contains(&object.origin));
     let all = written.into_iter().chain(made);
     objects.extend(all.map(|agent| ReadObject {
@@ -79,39 +81,26 @@ pub(super) fn collect(
     Ok(builds)
 }
 
-/// Agents' objects as builds deliver them. Those of builds that cannot be evaluated stay as written.
-struct DeliveredAgentObjects {
-    /// Objects that builds deliver otherwise, or not at all.
-    replaced: HashSet<Origin>,
-    /// The objects that they deliver.
-    objects: Vec<AgentObject>,
-}
-
-impl DeliveredAgentObjects {
-    fn new(naming: NamespaceInputs<'_>, written: &[AgentObject], agents: &AgentBuilds) -> Self {
-        let files = written.iter().map(|object| object.origin.file.clone());
-        let files: HashSet<Arc<Utf8Path>> = files.collect();
-        let plain = plain_builds(naming.builds, &files, agents);
-        let builds = plain.as_ref().unwrap_or(naming.builds);
-        let evaluated = NamespaceInputs { builds, ..naming }.evaluated(files, agents);
-        let delivered = evaluated.delivered.values().flatten();
-        let objects = delivered.filter_map(|document| {
-            match interpret_resource(&document.document())?.content {
-                ReadContent::Agent(agent) => Some(*agent),
-                _ => None,
-            }
+/// Returns agents' objects as builds deliver them, after the documents of which they are made. Those
+/// of builds that cannot be evaluated stay as written.
+fn delivered(
+    naming: NamingContext<'_>,
+    written: &[AgentObject],
+    agents: &AgentBuilds,
+) -> (HashSet<Origin>, Vec<AgentObject>) {
+    let files: HashSet<Arc<Utf8Path>> =
+        written.iter().map(|object| object.origin.file.clone()).collect();
+    let plain = plain_builds(naming.builds, &files, agents);
+    let builds = plain.as_ref().unwrap_or(naming.builds);
+    let evaluated = NamingContext { builds, ..naming }.evaluated(files, agents);
+    let documents = evaluated.delivered.values().flatten();
+    let objects =
+        documents.filter_map(|document| match interpret_resource(&document.document())?.content {
+            ReadContent::Agent(agent) => Some(*agent),
+            _ => None,
         });
-        DeliveredAgentObjects {
-            objects: objects.collect(),
-            replaced: evaluated.read.into_keys().collect(),
-        }
-    }
-
-    /// Returns all objects, of which `written` are those in files.
-    fn all<'a>(&'a self, written: &'a [AgentObject]) -> impl Iterator<Item = &'a AgentObject> {
-        let is_kept = move |object: &&AgentObject| !self.replaced.contains(&object.origin);
-        written.iter().filter(is_kept).chain(&self.objects)
-    }
+    let objects = objects.collect();
+    (evaluated.read.into_keys().collect(), objects)
 }
 
 /// Returns the builds with those of Flux, which makes a kustomization of the files in a directory
@@ -143,15 +132,16 @@ pub(super) fn plain_builds(
 
 /// Returns the changes of agents' objects, by directory.
 fn by_directory(
-    naming: NamespaceInputs<'_>,
+    naming: NamingContext<'_>,
+    listing: &RepoListing,
     objects: Vec<AgentObject>,
 ) -> Result<AgentBuilds, ReadError> {
-    let NamespaceInputs { repo, settings, builds: all_builds, listing, .. } = naming;
+    let NamingContext { repo, settings, builds: all_builds, .. } = naming;
     let agents = Agents::new(repo, settings, all_builds, objects, listing);
     let applied = agents.applied.into_iter().filter(AppliedDirectory::is_of_site);
     let changes = applied.filter_map(|applied| Some(*applied.changes?));
     let changes: Vec<BuildChanges> = changes.collect();
-    let variables = VariableSources::read(naming, changes.iter())?;
+    let variables = naming.variables(changes.iter())?;
     let output = &settings.output;
     let overlays = all_builds.roots().map(|root| {
         let overlay = output.join(layout::declared_directory(&root.directory));
@@ -176,17 +166,13 @@ fn by_directory(
 
 /// Returns the changes of one object to one build.
 fn agent_build(
-    naming: NamespaceInputs<'_>,
+    naming: NamingContext<'_>,
     changes: &BuildChanges,
     is_above: bool,
-    variables: &VariableSources,
+    variables: &VariablesByObject,
 ) -> AgentBuild {
     let mut build = changes.build.for_root(is_above);
-    let origin = build.written_origin();
-    if let Some(post_build) = &changes.post_build {
-        let namespaces = naming.namespaces(&origin, changes.namespace.as_deref());
-        build.variables = variables.merged_variables(&origin, post_build, &namespaces);
-    }
+    build.variables = naming.merged_variables(variables, &build.written_origin(), changes);
     build
 }
 

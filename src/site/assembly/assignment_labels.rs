@@ -2,26 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Site;
 use crate::base::api::assignment::{Claim, NamedClaim};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, ObjectName, Part, is_label};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::grouped;
 use crate::base::text::counted;
 use crate::input::settings::Settings;
-use crate::site::inventory::Inventory;
+use crate::site::inventory::Host;
 use crate::site::previous::{PreviousOutput, RecordedAssignment};
 use crate::site::request::sipcluster::legacy_labels;
 use crate::site::request::{Cluster, Request};
 
 /// Completes claims by labels that name no namespace, and parts that labels do not tell apart.
 pub(super) fn resolve(
-    inventory: &mut Inventory,
+    hosts: &mut [Host],
     clusters: &BTreeMap<ClusterKey, Request>,
     state: &PreviousOutput,
 ) -> Vec<Finding> {
     let by_name = grouped(clusters.keys().map(|key| (&key.name, key)));
     let mut findings = Vec::new();
-    for host in &mut inventory.hosts {
+    for host in hosts {
         let is_current = |(claim, _): &(Claim, Origin)| matches!(claim, Claim::Cluster(..));
         let has_current = host.assignment.claims.iter().any(is_current);
         for (claim, origin) in &mut host.assignment.claims {
@@ -105,18 +106,11 @@ fn known_part(cluster: &Cluster, part: &Part) -> Part {
 
 /// Reports clusters whose hosts would get labels that are invalid, that are those of another
 /// cluster, or that replace other labels at once.
-pub(super) fn mistakes(
-    clusters: &BTreeMap<ClusterKey, Request>,
-    inventory: &Inventory,
-    state: &PreviousOutput,
-    settings: &Settings,
-) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        changed_at_once(clusters, inventory, state, settings).into_iter().collect();
-    if !settings.assignment.is_default() {
-        let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
-        findings.extend(valid.clone().filter_map(|cluster| invalid(cluster, settings)));
-        findings.extend(ambiguous(valid, settings));
+pub(super) fn mistakes(site: &Site) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = changed_at_once(site).into_iter().collect();
+    if !site.settings.assignment.is_default() {
+        findings.extend(site.valid_clusters().filter_map(|it| invalid(it, &site.settings)));
+        findings.extend(ambiguous(site));
     }
     findings
 }
@@ -141,27 +135,23 @@ fn invalid(cluster: &Cluster, settings: &Settings) -> Option<Finding> {
 }
 
 /// Reports node sets whose hosts would have the same labels.
-fn ambiguous<'a>(clusters: impl Iterator<Item = &'a Cluster>, settings: &Settings) -> Vec<Finding> {
+fn ambiguous(site: &Site) -> Vec<Finding> {
     type Labels = BTreeMap<String, String>;
     type Users<'a> = BTreeMap<Option<&'a Namespace>, (&'a Cluster, &'a Part)>;
     let mut known: BTreeMap<Labels, Users<'_>> = BTreeMap::new();
     let mut findings = Vec::new();
-    for cluster in clusters {
-        for (part, node_set) in &cluster.node_sets {
-            let labels = settings.assignment.labels.labels(&cluster.key, part);
-            let users = known.entry(labels).or_default();
-            let namespace = node_set.namespace.as_ref();
-            // A node set without a namespace may have hosts of any.
-            let other = match namespace {
-                Some(_) => users.get(&None).or_else(|| users.get(&namespace)),
-                None => users.values().next(),
-            };
-            match other {
-                Some(other) => findings.push(same_labels(*other, (cluster, part), settings)),
-                None => {
-                    users.insert(namespace, (cluster, part));
-                }
-            }
+    for (cluster, part, node_set) in site.valid_clusters().flat_map(Cluster::parts) {
+        let labels = site.settings.assignment.labels.labels(&cluster.key, part);
+        let users = known.entry(labels).or_default();
+        let namespace = node_set.namespace.as_ref();
+        // A node set without a namespace may have hosts of any.
+        let other = match namespace {
+            Some(_) => users.get(&None).or_else(|| users.get(&namespace)),
+            None => users.values().next(),
+        };
+        match other {
+            Some(other) => findings.push(same_labels(*other, (cluster, part), &site.settings)),
+            None => _ = users.insert(namespace, (cluster, part)),
         }
     }
     findings
@@ -196,12 +186,8 @@ fn same_labels(
 
 /// Reports hosts whose labels would be replaced in one step. Until every selector has the new
 /// labels, it would find no host.
-fn changed_at_once(
-    clusters: &BTreeMap<ClusterKey, Request>,
-    inventory: &Inventory,
-    state: &PreviousOutput,
-    settings: &Settings,
-) -> Option<Finding> {
+fn changed_at_once(site: &Site) -> Option<Finding> {
+    let Site { clusters, inventory, state, settings, .. } = site;
     let held = state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
     let is_changed = |(host, held): &(&HostKey, &RecordedAssignment)| {
         let RecordedAssignment { cluster, part, labels, .. } = held;

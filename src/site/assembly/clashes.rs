@@ -6,30 +6,32 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::api::names::{ClusterKey, Namespace, NodePort};
+use super::Site;
+use crate::base::api::names::{Namespace, NodePort};
 use crate::base::finding::{Code, Finding};
 use crate::base::grouping::grouped;
-use crate::site::previous::PreviousOutput;
-use crate::site::request::{Cluster, ClusterService, Request};
+use crate::site::request::{Cluster, ClusterService};
+
+/// A service with its cluster.
+type User<'a> = (&'a Cluster, &'a ClusterService);
+
+fn services(site: &Site) -> impl Iterator<Item = User<'_>> {
+    site.valid_clusters()
+        .flat_map(|cluster| cluster.services.iter().map(move |service| (cluster, service)))
+}
 
 /// Reports resources that two services claim, or that would move from one service to another.
-pub(super) fn service_clashes(
-    clusters: &BTreeMap<ClusterKey, Request>,
-    state: &PreviousOutput,
-) -> Vec<Finding> {
-    let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
-    let mut findings = dex_storage(valid.clone());
-    let contested = node_ports(valid.clone());
+pub(super) fn service_clashes(site: &Site) -> Vec<Finding> {
+    let mut findings = dex_storage(site);
+    let contested = node_ports(site);
     // A contested NodePort moves in any case, so reporting the move would add nothing.
-    findings.extend(if contested.is_empty() { moved_node_ports(valid, state) } else { contested });
+    findings.extend(if contested.is_empty() { moved_node_ports(site) } else { contested });
     findings
 }
 
 /// Reports NodePorts that several services claim, one finding for each pair of services.
-fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
-    type User<'a> = (&'a Cluster, &'a ClusterService);
-    let services = |cluster: &'a Cluster| cluster.services.iter().map(move |it| (cluster, it));
-    let users: Vec<User<'_>> = clusters.flat_map(services).collect();
+fn node_ports(site: &Site) -> Vec<Finding> {
+    let users: Vec<User<'_>> = services(site).collect();
     let mut first_user: BTreeMap<NodePort, usize> = BTreeMap::new();
     let mut shared: BTreeMap<(usize, usize), Vec<NodePort>> = BTreeMap::new();
     for (user, (_, service)) in users.iter().enumerate() {
@@ -68,46 +70,39 @@ fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
 ///
 /// Services of a kind are identified by their index in the list, so removing or moving an entry
 /// changes the owner of other entries' NodePorts.
-fn moved_node_ports<'a>(
-    clusters: impl Iterator<Item = &'a Cluster>,
-    state: &PreviousOutput,
-) -> Vec<Finding> {
+fn moved_node_ports(site: &Site) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for cluster in clusters {
-        for service in &cluster.services {
-            let directory = service.path(&cluster.key);
-            let moved = grouped(service.node_ports.iter().filter_map(|port| {
-                let holder = state.node_ports.get(port).filter(|holder| **holder != directory)?;
-                Some((holder, *port))
-            }));
-            findings.extend(moved.into_iter().map(|(holder, ports)| {
-                let name = service.object_name(&cluster.key);
-                Finding::new(
-                    Code::NodePortMoves,
-                    format!("{} would move from {holder} to {name}", describe_ports(&ports)),
-                )
-                .at(cluster.origin.at(service.port_route(&ports)))
-                .help(
-                    "the API server refuses that while the other Service exists, and agents delete last: choose \
-                         other NodePorts, or remove the other Service first, in a separate commit. Append new entries \
-                         of a kind at the end of the list",
-                )
-                .for_cluster(&cluster.key)
-            }));
-        }
+    for (cluster, service) in services(site) {
+        let directory = service.path(&cluster.key);
+        let moved = grouped(service.node_ports.iter().filter_map(|port| {
+            let holder = site.state.node_ports.get(port).filter(|holder| **holder != directory)?;
+            Some((holder, *port))
+        }));
+        findings.extend(moved.into_iter().map(|(holder, ports)| {
+            let name = service.object_name(&cluster.key);
+            Finding::new(
+                Code::NodePortMoves,
+                format!("{} would move from {holder} to {name}", describe_ports(&ports)),
+            )
+            .at(cluster.origin.at(service.port_route(&ports)))
+            .help(
+                "the API server refuses that while the other Service exists, and agents delete last: choose \
+                     other NodePorts, or remove the other Service first, in a separate commit. Append new entries \
+                     of a kind at the end of the list",
+            )
+            .for_cluster(&cluster.key)
+        }));
     }
     findings
 }
 
 /// Reports namespaces with several instances of Dex. They would share signing keys, clients and
 /// refresh tokens: one tenant's Dex could authenticate another tenant's users.
-fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
-    let by_namespace = grouped(clusters.flat_map(|cluster| {
-        let auth = cluster.services.iter().filter(|service| service.kind.shares_storage);
-        auth.map(move |service| (&cluster.key.namespace, (cluster, service)))
-    }));
+fn dex_storage(site: &Site) -> Vec<Finding> {
+    let instances = services(site).filter(|(_, service)| service.kind.shares_storage);
+    let by_namespace = grouped(instances.map(|user| (&user.0.key.namespace, user)));
     let shared = by_namespace.into_iter().filter(|(_, users)| users.len() > 1);
-    let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &ClusterService)>)| {
+    let describe = |(namespace, users): (&Namespace, Vec<User<'_>>)| {
         let finding = Finding::new(
             Code::SharedDexStorage,
             format!("{} instances of Dex would share their storage in {namespace}", users.len()),

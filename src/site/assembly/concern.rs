@@ -9,22 +9,22 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::Site;
+use super::names::NamingContext;
 use super::read_object::{HostContent, ObjectsByKind, ReadObject};
-use super::substitution::NamespaceInputs;
 use crate::base::api::host::{BareMetalHost, Metadata};
 use crate::base::api::names::ObjectName;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
-use crate::base::text::{counted, subject_with_first};
+use crate::base::text::{subject_with_first, with_others};
 use crate::input::decode::suspected_templates::is_placeholder;
-use crate::input::kustomize::{Builds, KustomizationRefusal, join};
-use crate::input::load::{Files, texts_of_documents};
+use crate::input::kustomize::{KustomizationRefusal, join};
+use crate::input::load::texts_of_documents;
 use crate::input::settings::Settings;
 use crate::input::settings::sources::{self, Globs, InputSource};
 use crate::site::delivery::Agents;
 use crate::site::inventory::host_document::HostDocument;
-use crate::site::previous::PreviousOutput;
 
 /// Words that mark files and directories as not applied. `test` is not among them because it also
 /// names environments.
@@ -47,9 +47,7 @@ type ReadHost = ReadObject<Box<HostContent>>;
 
 /// The facts that separate the inventory of a repo from examples.
 pub(super) struct Concern<'a> {
-    repo: &'a Files,
-    pub(super) settings: &'a Settings,
-    pub(super) builds: &'a Builds,
+    pub(super) naming: NamingContext<'a>,
     /// Globs of the settings' sources.
     globs: Vec<Globs>,
     pub(super) agents: &'a Agents,
@@ -66,16 +64,13 @@ pub(super) struct Concern<'a> {
 impl<'a> Concern<'a> {
     /// Collects the facts about these hosts and requests.
     pub(super) fn new(
-        naming: NamespaceInputs<'a>,
+        naming: NamingContext<'a>,
         agents: &'a Agents,
         objects: &ObjectsByKind,
     ) -> Self {
-        let NamespaceInputs { repo, builds, inputs, settings, .. } = naming;
         let mut concern = Self {
-            repo,
-            settings,
-            builds,
-            globs: globs_of(settings),
+            naming,
+            globs: globs_of(naming.settings),
             agents,
             has_inventory: false,
             files: BTreeSet::new(),
@@ -89,7 +84,7 @@ impl<'a> Concern<'a> {
         };
         for file_hosts in objects.hosts.chunk_by(is_same_file) {
             let origin = &file_hosts[0].origin;
-            if !inputs.contains(origin) {
+            if !naming.inputs.contains(origin) {
                 continue;
             }
             concern.files.insert(origin.file.clone());
@@ -106,7 +101,7 @@ impl<'a> Concern<'a> {
             let names = specs.flat_map(|spec| spec.references());
             concern.secrets.extend(names.map(|(_, name)| name.to_owned()));
         }
-        for origin in objects.request_origins().filter(|origin| inputs.contains(origin)) {
+        for origin in objects.request_origins().filter(|origin| naming.inputs.contains(origin)) {
             concern.files.insert(origin.file.clone());
             if concern.is_intended(origin) || !is_example(&origin.file) {
                 concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
@@ -118,14 +113,14 @@ impl<'a> Concern<'a> {
     /// Returns whether a build or an agent has a document, or the settings name its file.
     pub(super) fn is_reached(&self, origin: &Origin) -> bool {
         origin.is_rendered()
-            || !self.builds.reach(&origin.file).is_empty()
+            || !self.naming.builds.reach(&origin.file).is_empty()
             || is_named(&self.globs, &origin.file)
-            || self.agents.apply_plainly(self.builds, &origin.file)
+            || self.agents.apply_plainly(self.naming.builds, &origin.file)
     }
 
     /// Returns whether a document is certainly not an example.
     fn is_intended(&self, origin: &Origin) -> bool {
-        self.is_reached(origin) || origin.file.starts_with(&self.settings.snapshot.directory)
+        self.is_reached(origin) || origin.file.starts_with(&self.naming.settings.snapshot.directory)
     }
 
     /// Returns whether a mistake in a host's document may reach a base cluster.
@@ -150,8 +145,10 @@ impl<'a> Concern<'a> {
     /// Returns whether a request is a template of another tool, by its name or namespace.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
         let file = &origin.file;
-        let is_applied =
-            || !self.builds.reach(file).is_empty() || self.agents.apply_plainly(self.builds, file);
+        let is_applied = || {
+            !self.naming.builds.reach(file).is_empty()
+                || self.agents.apply_plainly(self.naming.builds, file)
+        };
         is_template(metadata) && !origin.is_rendered() && !is_applied()
     }
 
@@ -161,7 +158,7 @@ impl<'a> Concern<'a> {
             format!("a {kind} is not read: its name is a placeholder, so it is a template");
         Finding::new(Code::UnusedObject, message)
             .at(origin.name())
-            .help(sources::leave_out(self.settings, &[&origin.file]))
+            .help(sources::leave_out(self.naming.settings, &[&origin.file]))
     }
 
     /// Downgrades an error in a host to a warning if it concerns no base cluster.
@@ -174,21 +171,21 @@ impl<'a> Concern<'a> {
         let Finding { message, places, clusters, .. } = finding;
         let message = format!("{message}; no build reaches the file, so the object is ignored");
         let unused = Finding::new(Code::UnusedObject, message)
-            .help(sources::leave_out(self.settings, &[&origin.file]));
+            .help(sources::leave_out(self.naming.settings, &[&origin.file]));
         Finding { places, clusters, ..unused }
     }
 
     /// Reports a file of a build that kustomize does not read as sipgen does, for its encoding.
     fn misread(&self, file: &Arc<Utf8Path>) -> Option<Finding> {
-        if self.builds.reach(file).is_empty() {
+        if self.naming.builds.reach(file).is_empty() {
             return None;
         }
-        let why = match self.repo.beginning(file)? {
+        let why = match self.naming.repo.beginning(file)? {
             [0xff, 0xfe, 0, 0] | [0, ..] | [_, 0, ..] => {
                 "refuses the file: it is neither UTF-8 nor UTF-16 with a byte order mark"
             }
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                let text = self.repo.text(file)?;
+                let text = self.naming.repo.text(file)?;
                 let has_content = |it: &&str| !it.trim_start_matches("---").trim().is_empty();
                 let count = texts_of_documents(&text).filter(has_content).count();
                 (count > 1).then_some("reads only the first document of the file: it is UTF-16")?
@@ -207,28 +204,23 @@ impl<'a> Concern<'a> {
     ) -> Vec<Finding> {
         let mut findings: Vec<Finding> =
             self.files.iter().filter_map(|file| self.misread(file)).collect();
-        for root in self.builds.roots() {
+        let builds = self.naming.builds;
+        for root in builds.roots() {
             if refused.is_empty() {
                 break;
             }
-            let made_of = self.builds.made_of(&root.directory);
-            let root_directories: Vec<Utf8PathBuf> = refused
-                .keys()
-                .filter(|directory| made_of.contains(directory.as_path()))
-                .cloned()
-                .collect();
+            let made_of = builds.made_of(&root.directory);
+            let is_part = |directory: &Utf8PathBuf| made_of.contains(directory.as_path());
             let has_any = || {
-                self.builds
-                    .below(&root.directory)
-                    .keys()
-                    .any(|file| self.files.contains(file.as_path()))
+                let below = builds.below(&root.directory);
+                below.keys().any(|file| self.files.contains(file.as_path()))
             };
-            if root_directories.is_empty() || !has_any() {
+            if !refused.keys().any(is_part) || !has_any() {
                 continue;
             }
             let directory = layout::directory_argument(&root.directory);
-            for KustomizationRefusal { why, place } in
-                root_directories.iter().filter_map(|directory| refused.remove(directory))
+            for (_, KustomizationRefusal { why, place }) in
+                refused.extract_if(.., |directory, _| is_part(directory))
             {
                 let message = format!("`kustomize build {directory}` fails: {why}");
                 let help = format!(
@@ -250,11 +242,15 @@ impl<'a> Concern<'a> {
             |directory: &Utf8Path| self.files.iter().any(|file| file.starts_with(directory));
         // A kustomization that cannot be parsed has no list of resources, so every word in it
         // counts as a path.
-        let text = self.repo.text(&file).unwrap_or_default();
+        let text = self.naming.repo.text(&file).unwrap_or_default();
         let words =
             text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
         let mut named = words.filter(|word| !word.is_empty()).filter_map(|word| join(own, word));
-        let mut lists = self.builds.listed_by(own).flat_map(|by| self.builds.below(by).into_keys());
+        let mut lists = self
+            .naming
+            .builds
+            .listed_by(own)
+            .flat_map(|by| self.naming.builds.below(by).into_keys());
         let is_listed = lists.any(|file| self.files.contains(&*file));
         if is_listed || has_any(own) || named.any(|path| path != own && has_any(&path)) {
             return finding;
@@ -299,18 +295,14 @@ fn is_template(metadata: &Metadata) -> bool {
 ///
 /// If all documents of a host may be examples, all are dropped, unless the host is assigned: it
 /// then stays with all its documents and is refused, because it is unknown which one is true.
-pub(super) fn without_duplicates(
-    documents: &mut Vec<HostDocument>,
-    state: &PreviousOutput,
-    settings: &Settings,
-) -> Vec<Finding> {
+pub(super) fn without_duplicates(documents: &mut Vec<HostDocument>, site: &Site) -> Vec<Finding> {
     let by_key = grouped(documents.iter().enumerate().map(|(index, it)| (&it.key, index)));
     let mut dropped: BTreeSet<usize> = BTreeSet::new();
     let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
     for (key, indices) in by_key.into_iter().filter(|(_, indices)| indices.len() > 1) {
         let (meant, mut unused): (Vec<usize>, Vec<usize>) =
             indices.iter().partition(|index| documents[**index].is_meant);
-        if meant.is_empty() && state.held.contains_key(key) {
+        if meant.is_empty() && site.state.held.contains_key(key) {
             continue;
         }
         // Beside a manifest, one more document stays: it may show the live state. One with a
@@ -339,32 +331,20 @@ pub(super) fn without_duplicates(
         hosts.sort_unstable();
         let first = format!("`{}`", documents[hosts[0]].key);
         let what = subject_with_first(hosts.len(), "host", first);
-        let finding = Finding::new(
-            Code::UnusedObject,
-            format!(
-                "{what} described more than once, and no build reaches {}: ignored",
-                files_of(&files)
-            ),
-        );
-        let places = hosts.iter().map(|index| documents[*index].origin.name());
-        let finding = finding.at_each(places);
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
+        let shown = with_others(format!("`{}`", files[0]), files.len() - 1, "more file");
+        let message =
+            format!("{what} described more than once, and no build reaches {shown}: ignored");
+        let places = hosts.iter().map(|index| documents[*index].origin.name());
+        let finding = Finding::new(Code::UnusedObject, message).at_each(places);
         // If all files may be examples, the advice must not exclude every one.
         let others = files.get(1..).filter(|others| are_all && !others.is_empty());
-        finding.help(sources::leave_out(settings, others.unwrap_or(&files)))
+        finding.help(sources::leave_out(&site.settings, others.unwrap_or(&files)))
     };
     let findings = alike.into_iter().map(report).collect();
     let mut indices = 0..;
     documents.retain(|_| indices.next().is_none_or(|index| !dropped.contains(&index)));
     findings
-}
-
-fn files_of(files: &[Utf8PathBuf]) -> String {
-    match files {
-        [file] => format!("`{file}`"),
-        [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
-        [] => String::new(),
-    }
 }
 
 #[cfg(test)]

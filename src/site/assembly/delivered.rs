@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use super::agent_builds::{AgentBuilds, plain_builds};
 use super::interpret::interpret_resource;
+use super::names::NamingContext;
 use super::read_object::{ReadContent, ReadObject, UnreadableKind};
-use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::kustomization::LOCAL_CONFIG;
 use crate::base::api::{host, provisioning, sipcluster};
@@ -30,14 +30,11 @@ const VITAL_KINDS: [&str; 4] =
 /// Documents that kustomize would refuse, or that only kustomize can build, stay as in their file
 /// and are reported.
 pub(super) fn by_builds(
-    naming: NamespaceInputs<'_>,
+    naming: NamingContext<'_>,
     agents: &AgentBuilds,
     read: Vec<ReadObject>,
 ) -> (Vec<ReadObject>, OverlayBases, Vec<Finding>) {
     let has_cluster_api = read.iter().any(|object| object.is_cluster_api_request(naming.settings));
-    if agents.is_empty() {
-        return by_repo_builds(naming, agents, read, has_cluster_api);
-    }
     // Hosts need a kustomization of the repo.
     let is_detectable =
         |object: &ReadObject| object.is_built() && !matches!(object.content, ReadContent::Host(_));
@@ -51,7 +48,7 @@ pub(super) fn by_builds(
         is_detectable(object) && reaches(&detected) && !reaches(naming.builds)
     };
     let (made, read) = read.into_iter().partition(is_detected);
-    let naming_there = NamespaceInputs { builds: &detected, ..naming };
+    let naming_there = NamingContext { builds: &detected, ..naming };
     let (mut made, _, found) = by_repo_builds(naming_there, agents, made, has_cluster_api);
     for object in &mut made {
         object.origin = object.origin.clone().without_roots();
@@ -65,12 +62,12 @@ pub(super) fn by_builds(
 
 /// Replaces objects by what the builds of kustomizations make of their documents.
 fn by_repo_builds(
-    naming: NamespaceInputs<'_>,
+    naming: NamingContext<'_>,
     agents: &AgentBuilds,
     read: Vec<ReadObject>,
     has_cluster_api: bool,
 ) -> (Vec<ReadObject>, OverlayBases, Vec<Finding>) {
-    let NamespaceInputs { repo, builds, inputs, settings, .. } = naming;
+    let NamingContext { repo, builds, inputs, settings, .. } = naming;
     let files_with = |is_wanted: &dyn Fn(&ReadObject) -> bool| -> HashSet<Arc<Utf8Path>> {
         let wanted = read.iter().filter(|object| object.is_built() && is_wanted(object));
         let origins = wanted.map(|object| &object.origin);
@@ -160,10 +157,7 @@ fn lost_references(builds: &Builds, objects: &[ReadObject], renamed: &[Renaming]
             continue;
         };
         let Some(spec) = &content.host.spec else { continue };
-        let roots: Vec<usize> = match origin.delivered() {
-            Some(delivered) => delivered.roots.clone(),
-            None => builds.reach(&origin.file).iter().map(|reach| reach.root).collect(),
-        };
+        let roots: Vec<usize> = builds.reach_of(origin).iter().map(|reach| reach.root).collect();
         for (field, name) in spec.references() {
             // What a generator makes, another program may apply under its plain name.
             let is_lost = |it: &&Renaming| origin.delivered().is_some() || !it.is_generated;

@@ -67,7 +67,7 @@ impl Concern<'_> {
                 let finding = Finding::new(Code::UnusedObject, message)
                     .at(own.origin.name())
                     .see(other.name(), "the one that counts")
-                    .help(sources::leave_out(self.settings, &[&own.origin.file]));
+                    .help(sources::leave_out(self.naming.settings, &[&own.origin.file]));
                 findings.push(finding);
             }
             rank == *best
@@ -95,7 +95,7 @@ impl Concern<'_> {
             if is_manifest && other.file != origin.file {
                 let PartKey { kind, namespace, name } = key;
                 let message = format!("there are two {kind}s {namespace}/{name}");
-                let out = sources::leave_out(self.settings, &[&origin.file]);
+                let out = sources::leave_out(self.naming.settings, &[&origin.file]);
                 let finding = Finding::new(Code::DuplicateCluster, message)
                     .at(origin.name())
                     .see(other.name(), "the other one");
@@ -117,8 +117,9 @@ pub(super) fn without_duplicate_requests(
 ) -> Vec<Finding> {
     concern.without_outranked(
         documents,
-        |(ClusterDocument { key, origin, .. }, _)| RankedDocument {
-            key: key.clone(),
+        // A Cluster of Cluster API may be beside a request of its name.
+        |(ClusterDocument { kind, key, origin, .. }, _)| RankedDocument {
+            key: (kind.descriptor().makes_machines, key.clone()),
             origin,
             is_manifest: true,
         },

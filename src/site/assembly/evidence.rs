@@ -9,11 +9,12 @@
 //!
 //! Without such an object, the agent is configured elsewhere, and the repo cannot show what it applies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use camino::Utf8Path;
 
+use super::Site;
 use super::concern::{globs_of, is_example};
 use super::omitted::unlisted;
 use crate::base::api::host::live_field;
@@ -21,75 +22,58 @@ use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::grouped;
 use crate::base::text::counted;
-use crate::input::kustomize::Builds;
 use crate::input::load::Files;
+use crate::input::settings::InventoryMode;
 use crate::input::settings::sources::{self, Globs};
-use crate::input::settings::{InventoryMode, Settings};
 use crate::site::delivery::{Agents, AppliedBuilds, ReachedContent, applied_builds};
 use crate::site::inventory::Evidence;
 use crate::site::inventory::host_document::HostDocument;
-use crate::site::previous::PreviousOutput;
+
+/// Decides the evidence of each host document, and reports manifests without any, and what agents
+/// apply that sipgen cannot read. `in_files` are all documents of hosts in the repo's files.
+pub(super) fn classify(
+    repo: &Files,
+    site: &Site,
+    agents: &Agents,
+    reached: &[ReachedContent<'_>],
+    in_files: &[(HostKey, Origin)],
+    documents: &mut [HostDocument],
+) -> Vec<Finding> {
+    let (applied, programs) = applied_builds(&site.builds, reached);
+    let mut findings = agents.unread(repo, &programs);
+    let rendered_by = in_files.iter().filter_map(|(key, origin)| {
+        let by = programs.iter().rfind(|rendered| rendered.has(&origin.file))?;
+        Some((key, &by.by))
+    });
+    let rendered_by: HashMap<&HostKey, &String> = rendered_by.collect();
+    let applied_elsewhere = AppliedBuilds::elsewhere(&site.builds, reached);
+    let globs = globs_of(&site.settings);
+    let proofs = HostProofs { site, agents, globs, applied, applied_elsewhere };
+    let applies_any = documents.iter().any(|document| !proofs.applied_roots(document).is_empty());
+    for document in documents.iter_mut() {
+        let applied = proofs.applied_roots(document);
+        document.evidence = proofs.evidence(document, &applied, applies_any);
+        document.rendered_by = rendered_by.get(&document.key).copied().cloned();
+        // Of several roots, those that an agent applies render the host.
+        if matches!(document.evidence, Evidence::Applied { .. }) && !applied.is_empty() {
+            document.roots = applied;
+        }
+    }
+    findings.extend(proofs.reached(documents));
+    findings.extend(proofs.loose(documents));
+    findings
+}
 
 /// Facts that prove hosts.
-pub(super) struct HostProofs<'a> {
-    settings: &'a Settings,
-    builds: &'a Builds,
-    state: &'a PreviousOutput,
+struct HostProofs<'a> {
+    site: &'a Site,
     agents: &'a Agents,
     globs: Vec<Globs>,
     applied: AppliedBuilds,
     applied_elsewhere: AppliedBuilds,
-    /// Descriptions of agents that render hosts by other programs, by host.
-    rendered: BTreeMap<HostKey, String>,
 }
 
-impl<'a> HostProofs<'a> {
-    /// Collects the proofs, and reports what agents apply that sipgen cannot read. `documents` are
-    /// all documents of hosts in the repo's files.
-    pub(super) fn new(
-        repo: &Files,
-        settings: &'a Settings,
-        builds: &'a Builds,
-        state: &'a PreviousOutput,
-        agents: &'a Agents,
-        reached: &[ReachedContent<'_>],
-        documents: &[(HostKey, Origin)],
-    ) -> (Self, Vec<Finding>) {
-        let (applied, rendered) = applied_builds(builds, reached);
-        let findings = agents.unread(repo, &rendered);
-        let rendered = documents.iter().filter_map(|(key, origin)| {
-            let by = rendered.iter().rfind(|rendered| rendered.has(&origin.file))?;
-            Some((key.clone(), by.by.clone()))
-        });
-        let proofs = Self {
-            settings,
-            builds,
-            state,
-            agents,
-            globs: globs_of(settings),
-            applied,
-            applied_elsewhere: AppliedBuilds::elsewhere(builds, reached),
-            rendered: rendered.collect(),
-        };
-        (proofs, findings)
-    }
-
-    /// Decides the evidence of each document, and reports manifests without any.
-    pub(super) fn classify(&self, documents: &mut [HostDocument]) -> Vec<Finding> {
-        let applies_any = documents.iter().any(|document| !self.applied_roots(document).is_empty());
-        for document in documents.iter_mut() {
-            let applied = self.applied_roots(document);
-            document.evidence = self.evidence(document, &applied, applies_any);
-            document.rendered_by = self.rendered.get(&document.key).cloned();
-            // Of several roots, those that an agent applies render the host.
-            if matches!(document.evidence, Evidence::Applied { .. }) && !applied.is_empty() {
-                document.roots = applied;
-            }
-        }
-        let findings = self.reached(documents).into_iter();
-        findings.chain(self.loose(documents)).collect()
-    }
-
+impl HostProofs<'_> {
     /// Returns the roots whose build with the document an agent's object applies.
     fn applied_roots(&self, document: &HostDocument) -> Vec<usize> {
         let Some(file) = document.file.as_deref() else {
@@ -101,7 +85,7 @@ impl<'a> HostProofs<'a> {
 
     /// Decides the evidence of a document; `applied` are the roots that an agent's object applies.
     fn evidence(&self, document: &HostDocument, applied: &[usize], applies_any: bool) -> Evidence {
-        let is_observed = self.settings.inventory.mode == InventoryMode::Observed;
+        let is_observed = self.site.settings.inventory.mode == InventoryMode::Observed;
         let Some(root) = document.roots.first().copied().filter(|_| !is_observed) else {
             // What a stream or a source renders was handed over as the inventory.
             let is_proven = is_observed || document.origin.is_rendered() || document.host.is_live();
@@ -116,8 +100,8 @@ impl<'a> HostProofs<'a> {
         };
         // sipgen's own object applies an overlay that exists.
         let is_own = || {
-            let directory = &self.builds.root(root).directory;
-            self.settings.gitops.is_some() && self.state.has_overlay_of(directory)
+            let directory = &self.site.builds.root(root).directory;
+            self.site.settings.gitops.is_some() && self.site.state.has_overlay_of(directory)
         };
         // Two base clusters would manage one machine.
         let is_elsewhere = || {
@@ -141,7 +125,7 @@ impl<'a> HostProofs<'a> {
             _ => None,
         }));
         let report = |(root, hosts): (usize, Vec<&HostDocument>)| {
-            let root = self.builds.root(root);
+            let root = self.site.builds.root(root);
             let files = files_of(&hosts);
             let finding = Finding::new(
                 Code::HostNotApplied,
@@ -152,11 +136,11 @@ impl<'a> HostProofs<'a> {
                     root.file
                 ),
             )
-            .at(self.builds.resources_of(root));
+            .at(self.site.builds.resources_of(root));
             first_of(&hosts, finding).help(format!(
                 "to assign them, {}\n{}",
-                sources::include(self.settings, &root.directory, &files),
-                sources::leave_out(self.settings, &files)
+                sources::include(&self.site.settings, &root.directory, &files),
+                sources::leave_out(&self.site.settings, &files)
             ))
         };
         by_root.into_iter().map(report).collect()
@@ -165,7 +149,7 @@ impl<'a> HostProofs<'a> {
     /// Reports manifests that nothing proves: an error beside applied ones, where the kustomization
     /// probably misses them.
     fn loose(&self, documents: &[HostDocument]) -> Vec<Finding> {
-        if self.settings.inventory.mode == InventoryMode::Declared {
+        if self.site.settings.inventory.mode == InventoryMode::Declared {
             // Each is an error of the inventory.
             return Vec::new();
         }
@@ -190,10 +174,12 @@ impl<'a> HostProofs<'a> {
             let file = &document.origin.file;
             // A copy beside a better document is reported as a duplicate, and what an agent applies
             // as plain files with the agent's object.
-            if rendered.contains(&document.key) || self.agents.apply_plainly(self.builds, file) {
+            if rendered.contains(&document.key)
+                || self.agents.apply_plainly(&self.site.builds, file)
+            {
                 continue;
             }
-            match self.builds.forgetful(file, &applied) {
+            match self.site.builds.forgetful(file, &applied) {
                 Some(kustomization) if !is_example(file) => {
                     forgotten.entry(kustomization).or_default().push(document);
                 }
@@ -201,21 +187,19 @@ impl<'a> HostProofs<'a> {
                 _ => others.extend(self.is_unassigned(document).then_some(document)),
             }
         }
-        let forgotten = forgotten.into_iter();
-        let forgotten = forgotten.map(|(file, hosts)| self.forgotten(&file, &hosts));
-        forgotten.chain(self.unproven(&others)).collect()
+        let report = |(kustomization, hosts): (Arc<Utf8Path>, Vec<&HostDocument>)| {
+            let harm = format!("{} beside applied ones cannot be assigned", host_count(&hosts));
+            let (code, files, settings) =
+                (Code::NotRendered, files_of(&hosts), &self.site.settings);
+            first_of(&hosts, unlisted(code, settings, &kustomization, &files, &harm))
+        };
+        forgotten.into_iter().map(report).chain(self.unproven(&others)).collect()
     }
 
     /// Returns whether the previous output assigns no host of the name: planning reports assigned
     /// hosts without proof.
     fn is_unassigned(&self, document: &HostDocument) -> bool {
-        !self.state.held.contains_key(&document.key)
-    }
-
-    fn forgotten(&self, kustomization: &Arc<Utf8Path>, hosts: &[&HostDocument]) -> Finding {
-        let harm = format!("{} beside applied ones cannot be assigned", host_count(hosts));
-        let (code, files) = (Code::NotRendered, files_of(hosts));
-        first_of(hosts, unlisted(code, self.settings, kustomization, &files, &harm))
+        !self.site.state.held.contains_key(&document.key)
     }
 
     fn unproven(&self, hosts: &[&HostDocument]) -> Option<Finding> {
@@ -235,7 +219,7 @@ impl<'a> HostProofs<'a> {
         Some(first_of(hosts, finding).help(format!(
             "list the manifests in a kustomization that an agent applies; for a snapshot of live hosts, keep their `uid` \
              and `status`, or set `inventory: {{mode: observed}}`; {}",
-            sources::leave_out(self.settings, &files_of(hosts))
+            sources::leave_out(&self.site.settings, &files_of(hosts))
         )))
     }
 }

@@ -10,13 +10,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use serde::Deserialize;
 
 use super::Site;
-use super::inputs::{BuiltSources, InputSelection};
-use super::names::BuildNames;
-use super::objects::SiteObjects;
+use super::inputs::{InputSelection, read_rendered};
+use super::names::NamingContext;
+use super::objects::NamedRequests;
 use crate::base::api::group;
 use crate::base::api::hardware::{self, DETAILS, Hardware};
 use crate::base::api::host::{self, Metadata, ObjectEnvelope, STATUS};
@@ -24,10 +24,10 @@ use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::layout;
 use crate::input::decode::unreadable_annotation;
-use crate::input::kustomize::Builds;
 use crate::input::load::{Document, Files, ParseError, ReadError, mentions};
-use crate::input::settings::Settings;
 use crate::site::inventory::hardware::{HardwareByHost, HardwareSource, InspectedHardware};
+use crate::site::inventory::host_document::HostDocument;
+use crate::site::request::cluster_parts::ClusterParts;
 
 /// Returns the hardware of a site that was read from `repo`, of all hosts or only one, with findings.
 ///
@@ -39,9 +39,7 @@ pub fn known_hardware(
     site: &Site,
     only: Option<&HostKey>,
 ) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
-    let is_host = |host: &HostKey| site.inventory.host(host).is_some();
-    let built = (&site.builds, &site.rendered);
-    read(repo, &site.settings, &site.files, built, &is_host, only)
+    read(repo, site, &|host| site.inventory.host(host).is_some(), only)
 }
 
 /// Returns the hardware of hosts while their site is being read, if requests require some, or the
@@ -50,22 +48,21 @@ pub fn known_hardware(
 /// Otherwise hardware is not read, because that takes as long as reading everything else.
 pub(super) fn if_it_decides(
     repo: &Files,
-    settings: &Settings,
-    objects: &SiteObjects,
+    site: &Site,
+    requests: &NamedRequests,
+    cluster_parts: &ClusterParts,
+    hosts: &[HostDocument],
 ) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
-    let requests = objects.clusters.iter().chain(&objects.cluster_api_clusters);
-    let mut specs = requests.filter_map(|(_, spec)| spec.as_ref());
-    let inspected_addresses = settings.inventory.inspected_addresses;
+    let mut specs = requests.clusters.iter().filter_map(|(_, spec)| spec.as_ref());
+    let inspected_addresses = site.settings.inventory.inspected_addresses;
     let is_needed = specs.any(|spec| {
-        spec.uses_hardware(&objects.cluster_parts) || inspected_addresses && spec.uses_addresses()
+        spec.uses_hardware(cluster_parts) || inspected_addresses && spec.uses_addresses()
     });
-    if !is_needed && (!inspected_addresses || settings.outputs.is_empty()) {
+    if !is_needed && (!inspected_addresses || site.settings.outputs.is_empty()) {
         return Ok((None, Vec::new()));
     }
-    let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();
-    let is_host = |host: &HostKey| hosts.contains(host);
-    let built = (&objects.builds, &objects.rendered);
-    let (hardware, findings) = read(repo, settings, &objects.files, built, &is_host, None)?;
+    let hosts: HashSet<&HostKey> = hosts.iter().map(|host| &host.key).collect();
+    let (hardware, findings) = read(repo, site, &|host| hosts.contains(host), None)?;
     Ok((Some(hardware), findings))
 }
 
@@ -94,16 +91,16 @@ struct HardwareField {
 
 fn read(
     repo: &Files,
-    settings: &Settings,
-    files: &[Utf8PathBuf],
-    (builds, rendered): (&Builds, &BuiltSources),
+    site: &Site,
     is_host: &dyn Fn(&HostKey) -> bool,
     only: Option<&HostKey>,
 ) -> Result<(HardwareByHost, Vec<Finding>), ReadError> {
     let name = only.map(|host| host.name.as_str());
     let (kinds, named) =
         (mentions(&[hardware::KIND, host::KIND]), mentions(&[name.unwrap_or_default()]));
+    let Site { settings, files, builds, .. } = site;
     let (inputs, _) = InputSelection::new(repo, settings, files, builds);
+    let naming = NamingContext { repo, files, builds, inputs: &inputs, settings };
     let interpret = |document: Document<'_>| {
         name.is_none_or(|name| document.mentions(&[name]))
             .then(|| hardware_document(&document))
@@ -114,14 +111,13 @@ fn read(
     };
     let mut said = repo.scan(files, look, interpret)?;
     said.retain(|said| inputs.contains(&said.origin));
-    said.extend(rendered.read(repo, interpret).1);
+    said.extend(read_rendered(repo, &site.rendered, interpret).0);
 
-    // Reading the site reported mistakes in names.
-    let mut names = BuildNames::new(builds, &inputs);
     let mut findings = Vec::new();
     let mut by_host: HardwareByHost = BTreeMap::new();
     for HardwareDocument { origin, metadata, kind, hardware, findings: found } in said {
-        let Some(key) = names.host_key(kind, &origin, &metadata) else {
+        // Reading the site reported mistakes in names.
+        let Ok(key) = naming.host_key(kind, &origin, &metadata) else {
             continue;
         };
         if only.is_some_and(|only| *only != key) {
@@ -177,24 +173,22 @@ fn hardware_document(document: &Document<'_>) -> Option<HardwareDocument> {
         let found = object.spec.and_then(|spec| spec.hardware);
         hardware.extend(found.map(|found| (HardwareSource::HardwareData, found)));
     } else if findings.is_empty() {
+        let status = object.status.and_then(|status| status.hardware);
+        hardware.extend(status.map(|found| (HardwareSource::Status, found)));
         let annotated = |name: &str| object.metadata.annotation(name);
-        let mut add = |source: HardwareSource,
-                       name: &str,
-                       found: Result<Option<Hardware>, serde_json::Error>| {
-            match found {
-                Ok(found) => hardware.extend(found.map(|found| (source, found))),
+        let status = annotated(STATUS).map(serde_json::from_str::<HardwareField>);
+        let status = status.map(|status| status.map(|status| status.hardware));
+        let details = annotated(DETAILS).map(|text| serde_json::from_str(text).map(Some));
+        for (source, name, found) in [
+            (HardwareSource::StatusAnnotation, STATUS, status),
+            (HardwareSource::DetailsAnnotation, DETAILS, details),
+        ] {
+            match found.transpose() {
+                Ok(found) => hardware.extend(found.flatten().map(|found| (source, found))),
                 Err(error) => {
                     findings.push(unreadable_annotation(&origin, host::KIND, name, &error))
                 }
             }
-        };
-        add(HardwareSource::Status, STATUS, Ok(object.status.and_then(|status| status.hardware)));
-        if let Some(text) = annotated(STATUS) {
-            let status = serde_json::from_str::<HardwareField>(text);
-            add(HardwareSource::StatusAnnotation, STATUS, status.map(|status| status.hardware));
-        }
-        if let Some(text) = annotated(DETAILS) {
-            add(HardwareSource::DetailsAnnotation, DETAILS, serde_json::from_str(text).map(Some));
         }
     }
     Some(HardwareDocument { origin, metadata: object.metadata, kind, hardware, findings })

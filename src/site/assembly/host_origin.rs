@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::mem;
 
-use super::inputs::InputSelection;
+use super::names::NamingContext;
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Origin, Place};
@@ -29,12 +29,8 @@ pub(super) struct HostDocuments {
 }
 
 /// Completes input hosts by the repo's other documents, which show who renders them.
-pub(super) fn complete(
-    hosts: &mut HostDocuments,
-    inputs: &InputSelection<'_>,
-    settings: &Settings,
-    renamed: impl FnOnce(&[(HostKey, Origin)]) -> Option<(&'static str, Place)>,
-) -> Vec<Finding> {
+pub(super) fn complete(hosts: &mut HostDocuments, naming: NamingContext<'_>) -> Vec<Finding> {
+    let NamingContext { inputs, settings, .. } = naming;
     // All manifests are inputs, so the inputs are complete.
     let others = mem::take(&mut hosts.others);
     if inputs.are_all() {
@@ -84,16 +80,27 @@ pub(super) fn complete(
         }
     }
     live.retain(|(key, _)| !is_described.contains(key));
-    let renamed = if live.is_empty() { None } else { renamed(&hosts.in_files) };
+    let renamed = (!live.is_empty()).then(|| renaming_kustomization(naming, &hosts.in_files));
     let why = "but no kustomization of the repo renders such a manifest, and it is no live object: it is not known whether \
                an agent applies it in full, and";
-    let renamed = renamed.and_then(|(field, place)| {
+    let renamed = renamed.flatten().and_then(|(field, place)| {
         let why = format!("as a live object, but {} may rename a manifest to it:", place.file());
         let others = "keep the live objects in a file of the repo, which `sources` list beside the kustomization";
         Some(unknown_standing(live, &why, others)?.see(place, format!("the `{field}`")))
     });
     let others = "hand over the live object, with its status, or set `inventory: {mode: observed}`";
     unknown_standing(unknown, why, others).into_iter().chain(renamed).collect()
+}
+
+/// Returns the field and place in a kustomization that may rename hosts.
+fn renaming_kustomization(
+    naming: NamingContext<'_>,
+    documents: &[(HostKey, Origin)],
+) -> Option<(&'static str, Place)> {
+    let files = documents.iter().map(|(_, origin)| &*origin.file).collect();
+    let sources = naming.settings.sources.iter();
+    let built = sources.filter_map(|source| source.kustomization.as_deref());
+    naming.builds.that_may_rename(naming.repo, &files, built)
 }
 
 /// Returns whether a document is a copy of a live object. A manifest in git may also have a status;

@@ -46,11 +46,10 @@ impl<'a> InputSelection<'a> {
         let sources = settings.sources.as_slice();
         let built = sources.iter().map(|source| source.kustomization.as_ref());
         let roots = built.map(|it| it.map(|it| builds.roots_of(it)).unwrap_or_default()).collect();
-        if !repo.streams().is_empty() {
-            return (Self { sources, which: InputScope::Streams, roots }, Vec::new());
-        }
-        if sources.is_empty() {
-            return (Self { sources, which: InputScope::All, roots }, Vec::new());
+        if !repo.streams().is_empty() || sources.is_empty() {
+            let are_all = repo.streams().is_empty();
+            let which = if are_all { InputScope::All } else { InputScope::Streams };
+            return (Self { sources, which, roots }, Vec::new());
         }
         // Files that a source builds are read through the build and not again through a glob.
         let built: BTreeSet<Utf8PathBuf> = sources
@@ -129,14 +128,9 @@ impl<'a> InputSelection<'a> {
     }
 }
 
-/// Objects that sources build. Each source is built once a run, however often its objects are read.
+/// What a source builds. It is built once a run, however often its objects are read.
 #[derive(Debug)]
-pub(super) struct BuiltSources {
-    built: Vec<BuiltSource>,
-}
-
-#[derive(Debug)]
-struct BuiltSource {
+pub(super) struct BuiltSource {
     /// Index of the source.
     source: usize,
     /// File of its kustomization.
@@ -144,73 +138,64 @@ struct BuiltSource {
     built: BuildOutput,
 }
 
-impl BuiltSources {
-    /// Builds the sources of the settings, unless streams replace them.
-    pub(super) fn build(
-        repo: &Files,
-        settings: &Settings,
-        builds: &Builds,
-    ) -> (Self, Vec<Finding>) {
-        let (mut built, mut findings) = (Vec::new(), Vec::new());
-        if !repo.streams().is_empty() {
-            return (Self { built }, findings);
+/// Builds the sources of the settings, unless streams replace them.
+pub(super) fn build_sources(
+    repo: &Files,
+    settings: &Settings,
+    builds: &Builds,
+) -> (Vec<BuiltSource>, Vec<Finding>) {
+    let (mut sources, mut findings) = (Vec::new(), Vec::new());
+    for (source, settled) in settings.sources.iter().enumerate() {
+        let Some(directory) = settled.kustomization.as_ref().filter(|_| repo.streams().is_empty())
+        else {
+            continue;
+        };
+        let build = Build {
+            directory,
+            output: &settings.output,
+            helm: settled.helm,
+            longest: Duration::from_secs(settled.timeout_seconds),
+        };
+        let own = || Arc::from(directory.join(layout::KUSTOMIZATION));
+        let file = builds.kustomization_file(directory).unwrap_or_else(own);
+        match kustomize::build(repo, &build) {
+            Ok(built) => sources.push(BuiltSource { source, file, built }),
+            Err(why) => findings.push(not_built(settings, source, directory, &why)),
         }
-        for (index, source) in settings.sources.iter().enumerate() {
-            let Some(directory) = &source.kustomization else {
-                continue;
-            };
-            let build = Build {
-                directory,
-                output: &settings.output,
-                helm: source.helm,
-                longest: Duration::from_secs(source.timeout_seconds),
-            };
-            match kustomize::build(repo, &build) {
-                Ok(text) => built.push(BuiltSource {
-                    source: index,
-                    file: builds
-                        .kustomization_file(directory)
-                        .unwrap_or_else(|| Arc::from(directory.join(layout::KUSTOMIZATION))),
-                    built: text,
-                }),
-                Err(why) => findings.push(not_built(settings, index, directory, &why)),
-            }
-        }
-        (Self { built }, findings)
     }
-
-    /// Reads the streams, or else the built sources. Also returns the names of streams without any
-    /// object.
-    pub(super) fn read<T: Send>(
-        &self,
-        repo: &Files,
-        interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
-    ) -> (Vec<Arc<Utf8Path>>, Vec<T>) {
-        let (mut empty, mut read) = (Vec::new(), Vec::new());
-        for stream in repo.streams() {
-            let (count, found) = scan_stream(stream, &interpret);
-            empty.extend((count == 0).then(|| stream.name.clone()));
-            read.extend(found);
-        }
-        for addition in repo.additions() {
-            read.extend(scan_stream(addition, &interpret).1);
-        }
-        for BuiltSource { source, file: own, built } in &self.built {
-            let file = |annotated: Option<&str>| {
-                let file = annotated.and_then(|annotated| built.file(annotated));
-                file.map_or_else(|| own.clone(), |file| Arc::from(file.as_path()))
-            };
-            read.extend(scan_made(&built.text, *source, file, &interpret));
-        }
-        (empty, read)
-    }
+    (sources, findings)
 }
 
-/// Reports streams without any object. Usually the program before the pipe failed.
-pub(super) fn empty(streams: &[Arc<Utf8Path>]) -> Option<Finding> {
-    let names: Vec<&str> = streams.iter().map(|name| name.as_str()).collect();
-    (!names.is_empty()).then(|| Finding::new(Code::EmptyInput, format!("no object in {}", names.join(" and ")))
-        .help("find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure"))
+/// Reads the streams, or else the built sources. Reports streams without any object.
+pub(super) fn read_rendered<T: Send>(
+    repo: &Files,
+    sources: &[BuiltSource],
+    interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+) -> (Vec<T>, Option<Finding>) {
+    let (mut empty, mut read) = (Vec::new(), Vec::new());
+    for stream in repo.streams() {
+        let (count, found) = scan_stream(stream, &interpret);
+        empty.extend((count == 0).then_some(stream.name.as_str()));
+        read.extend(found);
+    }
+    for addition in repo.additions() {
+        read.extend(scan_stream(addition, &interpret).1);
+    }
+    for BuiltSource { source, file: own, built } in sources {
+        let file = |annotated: Option<&str>| {
+            let file = annotated.and_then(|annotated| built.file(annotated));
+            file.map_or_else(|| own.clone(), |file| Arc::from(file.as_path()))
+        };
+        read.extend(scan_made(&built.text, *source, file, &interpret));
+    }
+    // Usually the program before the pipe failed.
+    let finding = (!empty.is_empty()).then(|| {
+        let message = format!("no object in {}", empty.join(" and "));
+        Finding::new(Code::EmptyInput, message).help(
+            "find out why the program before the pipe printed no manifest; in a shell, `set -o pipefail` reports its failure",
+        )
+    });
+    (read, finding)
 }
 
 fn not_built(settings: &Settings, index: usize, directory: &Utf8Path, why: &BuildError) -> Finding {

@@ -40,39 +40,40 @@ use crate::site::request::registry::OBJECTS;
 
 /// Reads a document of a relevant kind. Templates of other tools may look like one but are not.
 pub(super) fn interpret(document: Document<'_>) -> Option<ReadObject> {
-    if is_kustomization(&document.origin.file) {
-        return match document.parse_leniently::<DecodedKustomization>() {
-            Ok(DecodedKustomization(Err(_), _)) | Err(_) if document.looks_like_template() => None,
-            Ok(DecodedKustomization(decoded, written)) => {
-                let refusal = kustomize::refusal(&document, &written, decoded.as_ref().ok())
-                    .filter(|_| !document.looks_like_template());
-                Some(match decoded {
-                    Ok(kustomization) => {
-                        let content = KustomizationContent { kustomization, refusal };
-                        ReadObject::new(&document, ReadContent::Kustomization(Box::new(content)))
-                    }
-                    Err(reason) => {
-                        let (why, place) = match (refusal, empty_entry(&written)) {
-                            (Some(refusal), _) => (refusal.why, refusal.place),
-                            (None, Some(list)) => {
-                                (format!("`{list}` has an empty entry"), document.origin.at([list]))
-                            }
-                            (None, None) => (in_plain_words(&reason), document.origin.start()),
-                        };
-                        let message = format!("the kustomization cannot be read: {why}");
-                        let finding = Finding::new(Code::Unreadable, message).at(place);
-                        let finding =
-                            finding.help("write a value of that type, or remove the entry");
-                        ReadObject::unreadable(&document, UnreadableKind::Other, finding)
-                    }
-                })
-            }
-            Err(error) => {
-                Some(unreadable_object(&document, UnreadableKind::Other, &error, "kustomization"))
-            }
-        };
+    match is_kustomization(&document.origin.file) {
+        true => kustomization(&document),
+        false => interpret_resource(&document),
     }
-    interpret_resource(&document)
+}
+
+fn kustomization(document: &Document<'_>) -> Option<ReadObject> {
+    let is_template = document.looks_like_template();
+    let DecodedKustomization(decoded, written) = match document.parse_leniently() {
+        Ok(decoded) => decoded,
+        Err(_) if is_template => return None,
+        Err(error) => {
+            let kind = UnreadableKind::Other;
+            return Some(unreadable_object(document, kind, &error, "kustomization"));
+        }
+    };
+    let refusal = kustomize::refusal(document, &written, decoded.as_ref().ok());
+    let refusal = refusal.filter(|_| !is_template);
+    let (why, place) = match (decoded, refusal) {
+        (Ok(kustomization), refusal) => {
+            let content = KustomizationContent { kustomization, refusal };
+            return Some(ReadObject::new(document, ReadContent::Kustomization(Box::new(content))));
+        }
+        (Err(_), _) if is_template => return None,
+        (Err(_), Some(refusal)) => (refusal.why, refusal.place),
+        (Err(reason), None) => match empty_entry(&written) {
+            Some(list) => (format!("`{list}` has an empty entry"), document.origin.at([list])),
+            None => (in_plain_words(&reason), document.origin.start()),
+        },
+    };
+    let message = format!("the kustomization cannot be read: {why}");
+    let finding = Finding::new(Code::Unreadable, message).at(place);
+    let finding = finding.help("write a value of that type, or remove the entry");
+    Some(ReadObject::unreadable(document, UnreadableKind::Other, finding))
 }
 
 /// Reads a rendered document of a relevant kind. Objects that configure agents are skipped, because

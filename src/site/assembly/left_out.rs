@@ -3,14 +3,13 @@
 //! A missing input is released. The input may be the rendered output of only one of several sites
 //! of a repo, so hosts and clusters of the others must not count as removed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
+use super::Site;
 use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::subject_with_first;
 use crate::site::inventory::host_document::HostDocument;
-use crate::site::previous::PreviousOutput;
-use crate::site::request::Request;
 
 /// A host that a kustomization of the repo renders but that is not an input.
 #[derive(Debug)]
@@ -36,14 +35,11 @@ impl LeftOutHost {
 /// Reports clusters of the output directory that no input requests, but files of the repo do.
 ///
 /// The mistake concerns the whole run rather than a cluster: the inputs are incomplete.
-pub(super) fn clusters(
-    state: &PreviousOutput,
-    clusters: &BTreeMap<ClusterKey, Request>,
-    in_repo: &HashMap<ClusterKey, Origin>,
-) -> Option<Finding> {
-    let recorded_clusters = state.clusters.iter().filter(|cluster| !clusters.contains_key(cluster));
-    let left_out: Vec<(&ClusterKey, &Origin)> =
-        recorded_clusters.filter_map(|cluster| Some((cluster, in_repo.get(cluster)?))).collect();
+pub(super) fn clusters(site: &Site, in_repo: &HashMap<ClusterKey, Origin>) -> Option<Finding> {
+    let left_out: Vec<(&ClusterKey, &Origin)> = site
+        .removed_clusters()
+        .filter_map(|cluster| Some((cluster, in_repo.get(cluster)?)))
+        .collect();
     let (first, _) = left_out.first()?;
     let names = subject_with_first(left_out.len(), "cluster", first);
     let finding = Finding::new(

@@ -48,20 +48,19 @@ pub(super) fn listed_elsewhere(
         if path.starts_with(output) || files.binary_search(path).is_ok() {
             continue;
         }
-        let why = if repo.has_link(path) {
-            if is_harmless_link(repo, builds, path, ours) {
-                continue;
-            }
-            "it is behind a symbolic link"
-        } else {
-            match repo.kind(path) {
-                Some(EntryKind::File) if !may_hold_resources(path) => {
-                    listed.push(path.clone());
+        let why = match repo.kind(path) {
+            _ if repo.has_link(path) => {
+                if is_harmless_link(repo, builds, path, ours) {
                     continue;
                 }
-                Some(EntryKind::Other) => "it is a pipe, a device or a socket",
-                _ => continue,
+                "it is behind a symbolic link"
             }
+            Some(EntryKind::File) if !may_hold_resources(path) => {
+                listed.push(path.clone());
+                continue;
+            }
+            Some(EntryKind::Other) => "it is a pipe, a device or a socket",
+            _ => continue,
         };
         let place = builds.place_of_listed(path);
         let message = format!("{} lists {path}, which is not read: {why}", place.file());

@@ -23,31 +23,27 @@ pub(super) fn findings(
     let by_owner = grouped(files.map(|file| (settled_directory(repo, file), file)));
     let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Arc<Utf8Path>>)| {
         let verb = if files.len() == 1 { "lies" } else { "lie" };
-        let place = match owner {
-            Some(owner) => format!("in {owner}, which has a {} of its own", settings::FILE),
-            None => format!("outside the output directory {output}"),
-        };
-        let finding = Finding::new(
-            Code::MisplacedOutput,
-            format!("{} of sipgen's own files with hosts {verb} {place}", files.len()),
-        )
-        .help(match owner {
+        let (place, help) = match owner {
             Some(owner) => {
                 let directory = in_shell(owner.as_str());
-                format!(
+                let help = format!(
                     "leave them alone: they are the memory of another site, which `sipgen generate --repo {directory}` generates. \
                      Generate this one by --repo, too, from a directory beside it; a submodule is left out by `update = none` in \
                      .gitmodules and `git submodule deinit {directory}`"
-                )
+                );
+                (format!("in {owner}, which has a {} of its own", settings::FILE), help)
             }
             None => {
                 let files: Vec<&Utf8Path> = files.iter().map(|file| &***file).collect();
-                format!(
+                let help = format!(
                     "they record assignments: if the output directory was renamed, move it with `git mv`; if they are copies: {}",
                     sources::leave_out(settings, &files)
-                )
+                );
+                (format!("outside the output directory {output}"), help)
             }
-        });
+        };
+        let message = format!("{} of sipgen's own files with hosts {verb} {place}", files.len());
+        let finding = Finding::new(Code::MisplacedOutput, message).help(help);
         finding.at(Place::File(Arc::clone(files[0])))
     };
     by_owner.into_iter().map(finding).collect()

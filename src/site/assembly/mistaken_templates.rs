@@ -1,14 +1,10 @@
 //! Requests that are mistaken for templates of other tools. Each would be removed with its cluster.
 
-use std::collections::BTreeMap;
-
-use crate::base::api::names::ClusterKey;
+use super::Site;
 use crate::base::api::provisioning as api;
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::input::decode::suspected_templates::{SuspectedObject, SuspectedTemplate};
 use crate::input::load::{EntryKind, Files, ParseError};
-use crate::site::previous::PreviousOutput;
-use crate::site::request::Request;
 
 /// The file that makes a directory a Helm chart.
 const CHART: &str = "Chart.yaml";
@@ -18,18 +14,14 @@ const CHART: &str = "Chart.yaml";
 /// A removed cluster releases its hosts, but an unreadable request does not prove a removal. A
 /// template of a Provisioning has a variable as cluster name. One that names a cluster is an
 /// invalid request, unless it is in a chart.
-pub(crate) fn mistaken(
-    repo: &Files,
-    state: &PreviousOutput,
-    clusters: &BTreeMap<ClusterKey, Request>,
-    templates: &[SuspectedTemplate],
-) -> Vec<Finding> {
+pub(crate) fn mistaken(repo: &Files, site: &Site, templates: &[SuspectedTemplate]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told: Vec<&Origin> = Vec::new();
-    for cluster in state.clusters.iter().filter(|cluster| !clusters.contains_key(cluster)) {
+    for cluster in site.removed_clusters() {
         let may_be = |template: &&SuspectedTemplate| {
             let file = &template.origin.file;
-            let had_it = || state.made_from.get(cluster).is_some_and(|it| it.contains(&**file));
+            let had_it =
+                || site.state.made_from.get(cluster).is_some_and(|it| it.contains(&**file));
             let has_name = || repo.text(file).is_some_and(|it| names(&it, cluster.name.as_str()));
             !template.is_software() && (had_it() || has_name())
         };

@@ -71,19 +71,18 @@ use crate::site::previous::PreviousOutput;
 use crate::site::request::cluster_api::{Claimant, MachineObjects};
 use crate::site::request::{Cluster, ClusterKind, NodeSet, Request, RequestContext};
 use agent_builds::AgentBuilds;
-use evidence::HostProofs;
-use inputs::BuiltSources;
+use inputs::BuiltSource;
 pub use left_out::LeftOutHost;
 use lost::AbsenceEvidence;
 pub use names::ServiceWithPorts;
-use objects::SiteObjects;
+use objects::{NamedObjects, NamedRequests};
 pub(crate) use plaintext_secrets::has_plain_secret;
 use requests::CheckedRequests;
 pub(crate) use tenant_components::ComponentListing;
 use tenant_components::ComponentListings;
 
 /// Clusters and hosts of a repo.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Site {
     /// Settings that it was read with.
     pub settings: Settings,
@@ -124,46 +123,27 @@ pub struct Site {
     pub(crate) builds: Builds,
     /// Files that were read, and objects that sources build, kept for reading hardware.
     files: Vec<Utf8PathBuf>,
-    rendered: BuiltSources,
+    rendered: Vec<BuiltSource>,
 }
 
 /// Reads the objects of a repo, and beside them the previous output: naming is serial for the most
 /// part. Objects are read on the calling thread, whose stack is larger than those of the pool.
 fn read_files(
     repo: &Files,
-    settings: &Settings,
-) -> Result<(SiteObjects, PreviousOutput, Vec<Finding>), ReadError> {
+    settings: Settings,
+) -> Result<(Site, NamedObjects, Vec<Finding>), ReadError> {
     let mut previous = Ok((PreviousOutput::default(), Vec::new()));
     let objects = rayon::in_place_scope(|scope| {
         scope.spawn(|_| {
             let entries = repo.entries_below(&settings.output);
-            previous = entries.and_then(|it| PreviousOutput::read(repo, settings, it));
+            previous = entries.and_then(|it| PreviousOutput::read(repo, &settings, it));
         });
-        objects::named(scan::scan(repo, settings)?, repo, settings)
+        objects::named(scan::scan(repo, &settings)?, repo, &settings)
     });
-    let (objects, mut findings) = objects?;
+    let (site, objects, mut findings) = objects?;
     let (state, found) = previous?;
     findings.extend(found);
-    Ok((objects, state, findings))
-}
-
-/// Completes hosts by what needs all requests or all hosts: assignments by older labels, which name
-/// no namespace, and other hosts of the same machine.
-fn identified(
-    mut inventory: Inventory,
-    mut hardware: HashMap<HostKey, HardwareIdentity>,
-    clusters: &BTreeMap<ClusterKey, Request>,
-    state: &PreviousOutput,
-) -> (Inventory, Vec<Finding>) {
-    let mut findings = assignment_labels::resolve(&mut inventory, clusters, state);
-    for host in &mut inventory.hosts {
-        if let Some(identity) = hardware.remove(&host.key) {
-            host.hardware = identity;
-        }
-    }
-    let is_held = |host: &HostKey| state.held.contains_key(host);
-    findings.extend(identity::mark_same_machines(&mut inventory.hosts, is_held));
-    (inventory, findings)
+    Ok((Site { state, settings, ..site }, objects, findings))
 }
 
 impl Site {
@@ -173,116 +153,110 @@ impl Site {
     ///
     /// Returns an error if a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
-        let (mut objects, state, mut all) = read_files(repo, &settings)?;
-        let mut take = |findings: Vec<Finding>| all.extend(findings);
-        let (builds, agents, documents) = (&objects.builds, &objects.agents, &objects.documents);
-        let reached = agents.reached(repo, &settings, builds, documents);
-        let (proofs, findings) =
-            HostProofs::new(repo, &settings, builds, &state, agents, &reached, documents);
-        take(findings);
-        take(proofs.classify(&mut objects.hosts));
-        take(concern::without_duplicates(&mut objects.hosts, &state, &settings));
+        let (mut site, objects, mut all) = read_files(repo, settings)?;
+        let NamedObjects { requests, mut hosts, agents, closed, .. } = objects;
+        let reached = agents.reached(repo, &site.settings, &site.builds, &hosts.in_files);
+        all.extend(evidence::classify(
+            repo,
+            &site,
+            &agents,
+            &reached,
+            &hosts.in_files,
+            &mut hosts.inputs,
+        ));
+        all.extend(concern::without_duplicates(&mut hosts.inputs, &site));
 
-        let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
-        take(findings);
-        let (mut inventory, findings) = inventory::assemble(
-            objects.hosts,
+        let (hardware, findings) =
+            hardware::if_it_decides(repo, &site, &requests, &objects.cluster_parts, &hosts.inputs)?;
+        all.extend(findings);
+        site.knows_hardware = hardware.is_some();
+        let (inventory, findings) = inventory::assemble(
+            hosts.inputs,
             objects.networks,
-            builds,
-            &settings,
+            &site.builds,
+            &site.settings,
             hardware.as_ref(),
         );
-        take(findings);
-        let mut left_out = objects.left_out;
+        site.inventory = inventory;
+        all.extend(findings);
         // Only snapshots count then.
-        if settings.inventory.mode == InventoryMode::Observed {
-            left_out.clear();
+        if site.settings.inventory.mode == InventoryMode::Observed {
+            site.left_out.clear();
         }
         // An overlay in the output may be applied elsewhere, and so its hosts.
-        let roots = inventory.hosts.iter().filter_map(|host| host.evidence.root());
-        let roots: BTreeSet<usize> = roots.chain(left_out.values().map(|host| host.root)).collect();
-        let roots = roots.into_iter().map(|index| (index, builds.root(index)));
-        let kept = roots.filter(|(_, root)| state.has_overlay_of(&root.directory));
-        inventory.roots.extend(kept.map(|(index, root)| (index, root.clone())));
-        left_out.retain(|host, _| state.held.contains_key(host));
+        let roots = site.inventory.hosts.iter().filter_map(|host| host.evidence.root());
+        let roots: BTreeSet<usize> =
+            roots.chain(site.left_out.values().map(|host| host.root)).collect();
+        let roots = roots.into_iter().map(|index| (index, site.builds.root(index)));
+        let kept = roots.filter(|(_, root)| site.state.has_overlay_of(&root.directory));
+        site.inventory.roots.extend(kept.map(|(index, root)| (index, root.clone())));
+        site.left_out.retain(|host, _| site.state.held.contains_key(host));
 
-        let (wiring, findings) =
-            delivery::wire(repo, &settings, &inventory, builds, agents, &reached, &objects.closed);
-        take(findings);
-
-        let context =
-            RequestContext::new(&inventory, &settings, &objects.software, &objects.cluster_parts);
-        let CheckedRequests { mut clusters, templates, claimants, findings } = requests::check(
-            objects.clusters,
-            objects.cluster_api_clusters,
-            objects.templates,
-            &context,
+        let (wiring, findings) = delivery::wire(
+            repo,
+            &site.settings,
+            &site.inventory,
+            &site.builds,
+            &agents,
+            &reached,
+            &closed,
         );
-        take(findings);
-        let component_listings =
-            tenant_components::listings(builds, &objects.agent_builds, &settings);
-        tenant_components::name(&mut clusters, &component_listings);
-        let (inventory, findings) = identified(inventory, objects.hardware, &clusters, &state);
-        take(findings);
-        take(assignment_labels::mistakes(&clusters, &inventory, &state, &settings));
-        take(clashes::service_clashes(&clusters, &state));
-        take(mistaken_templates::mistaken(repo, &state, &clusters, &templates));
+        site.wiring = wiring;
+        all.extend(findings);
 
-        let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
+        let context = RequestContext::new(
+            &site.inventory,
+            &site.settings,
+            &objects.software,
+            &objects.cluster_parts,
+        );
+        let NamedRequests { clusters, in_repo, templates } = requests;
+        let CheckedRequests { clusters, templates, claimants, findings } =
+            requests::check(clusters, templates, &context);
+        site.clusters = clusters;
+        site.claimants = claimants;
+        all.extend(findings);
+        site.component_listings = tenant_components::listings(&site);
+        tenant_components::name(&mut site.clusters, &site.component_listings);
+        site.machine_objects = MachineObjects::new(&objects.cluster_parts);
+        all.extend(site.identify_hosts(objects.hardware));
+        site.find_rack_label();
+        all.extend(assignment_labels::mistakes(&site));
+        all.extend(clashes::service_clashes(&site));
+        all.extend(mistaken_templates::mistaken(repo, &site, &templates));
+
+        let missing = left_out::clusters(&site, &in_repo);
         // If clusters are known to be missing from the inputs, their absence needs no proof.
         if missing.is_none() {
-            let known = AbsenceEvidence {
-                repo,
-                settings: &settings,
-                files: &objects.files,
-                closed: &objects.closed,
-                state: &state,
-                clusters: &clusters,
-                inventory: &inventory,
-                builds,
-                findings: &all,
-            };
+            let known = AbsenceEvidence { repo, site: &site, closed: &closed, findings: &all };
             let unproven = lost::unproven(&known)?;
             // An error that names the reason replaces the warning about it.
             let ends = |finding: &Finding, reason: &String| finding.message.ends_with(reason);
             all.retain(|finding| {
                 finding.code != Code::DirectoryUnread
-                    || !objects.closed.iter().any(|(_, reason)| {
+                    || !closed.iter().any(|(_, reason)| {
                         ends(finding, reason) && unproven.iter().any(|error| ends(error, reason))
                     })
             });
             all.extend(unproven);
         }
         all.extend(missing);
-        let site = Self {
-            rack_label: rack_label::rack_label(&settings.topology, &inventory.hosts, &clusters),
-            settings,
-            clusters,
-            inventory,
-            wiring,
-            state,
-            left_out,
-            services: objects.services,
-            firmware: objects.firmware,
-            knows_hardware: hardware.is_some(),
-            operators_templates: objects.operators_templates,
-            machine_objects: MachineObjects::new(&objects.cluster_parts),
-            definitions: objects.definitions,
-            claimants,
-            overlay_bases: objects.overlay_bases,
-            agent_builds: objects.agent_builds,
-            component_listings,
-            builds: objects.builds,
-            files: objects.files,
-            rendered: objects.rendered,
-        };
         Ok((site, all))
     }
 
-    /// Finds the rack label anew, after changes of hosts or requests.
-    pub(crate) fn find_rack_label(&mut self) {
-        let (hosts, clusters) = (&self.inventory.hosts, &self.clusters);
-        self.rack_label = rack_label::rack_label(&self.settings.topology, hosts, clusters);
+    /// Completes hosts by what needs all requests or all hosts: assignments by older labels, which
+    /// name no namespace, and other hosts of the same machine.
+    fn identify_hosts(&mut self, mut hardware: HashMap<HostKey, HardwareIdentity>) -> Vec<Finding> {
+        let (hosts, state) = (&mut self.inventory.hosts, &self.state);
+        let mut findings = assignment_labels::resolve(hosts, &self.clusters, state);
+        for host in &mut *hosts {
+            if let Some(identity) = hardware.remove(&host.key) {
+                host.hardware = identity;
+            }
+        }
+        let is_held = |host: &HostKey| state.held.contains_key(host);
+        findings.extend(identity::mark_same_machines(hosts, is_held));
+        findings
     }
 
     /// Returns the label over whose values the hosts of a node set are spread.
@@ -300,6 +274,11 @@ impl Site {
         self.clusters.values().filter_map(|request| request.cluster.as_ref())
     }
 
+    /// Returns the clusters of the previous output that nobody requests.
+    pub(crate) fn removed_clusters(&self) -> impl Iterator<Item = &ClusterKey> {
+        self.state.clusters.iter().filter(|cluster| !self.clusters.contains_key(cluster))
+    }
+
     /// Returns a cluster if its request is valid.
     pub(crate) fn valid_cluster(&self, key: &ClusterKey) -> Option<&Cluster> {
         self.clusters.get(key)?.cluster.as_ref()
@@ -308,15 +287,12 @@ impl Site {
     /// Returns the kind of a cluster's request; for a removed cluster, the kind in the previous
     /// output.
     pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {
-        let installer = layout::installer_directory(cluster);
-        let is_installed = || {
-            let files = self.state.files.get(cluster);
-            files.is_some_and(|files| files.iter().any(|file| file.starts_with(&installer)))
-        };
-        match self.clusters.get(cluster) {
-            Some(request) => request.kind,
-            None => ClusterKind::with_installer(is_installed()),
+        if let Some(request) = self.clusters.get(cluster) {
+            return request.kind;
         }
+        let installer = layout::installer_directory(cluster);
+        let mut files = self.state.files.get(cluster).into_iter().flatten();
+        ClusterKind::with_installer(files.any(|file| file.starts_with(&installer)))
     }
 
     /// Returns whether a valid request assigns machines, on which an operating system is installed.

@@ -1,7 +1,6 @@
 //! Objects that a kustomization omits, although it lists others beside them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 
@@ -36,16 +35,19 @@ impl Concern<'_> {
     }
 
     /// Reports requests and objects of Clusters.
-    pub(super) fn omitted_requests<'d>(
+    pub(super) fn omitted_requests(
         &self,
-        requests: impl Iterator<Item = &'d (ClusterDocument, Spec)>,
-        parts: Option<&'d ClusterParts>,
+        requests: &[(ClusterDocument, Spec)],
+        parts: &ClusterParts,
+        has_cluster_api: bool,
     ) -> Vec<Finding> {
-        let requests = requests.map(|(cluster, _)| {
-            let ClusterDocument { kind, key, name, origin, metadata } = cluster;
-            (origin, metadata, (kind.as_str(), &key.namespace, name.as_str()))
-        });
-        let parts = parts.into_iter().flat_map(ClusterParts::all).map(|(namespace, name, part)| {
+        let requests = requests.iter().map(|(cluster, _)| cluster);
+        let requests = requests
+            .filter(|cluster| has_cluster_api || !cluster.kind.descriptor().makes_machines)
+            .map(|ClusterDocument { kind, key, name, origin, metadata }| {
+                (origin, metadata, (kind.as_str(), &key.namespace, name.as_str()))
+            });
+        let parts = parts.all().filter(|_| has_cluster_api).map(|(namespace, name, part)| {
             (&part.origin, &part.metadata, (part.kind.as_str(), namespace, name))
         });
         let objects: Vec<_> = requests.chain(parts).collect();
@@ -63,8 +65,8 @@ impl Concern<'_> {
     fn is_loose(&self, origin: &Origin) -> bool {
         let file = &origin.file;
         !origin.is_rendered()
-            && self.builds.reach(file).is_empty()
-            && !self.builds.is_patch(file)
+            && self.naming.builds.reach(file).is_empty()
+            && !self.naming.builds.is_patch(file)
             && !is_example(file)
     }
 
@@ -75,38 +77,35 @@ impl Concern<'_> {
         objects: impl Iterator<Item = NamedOrigin<'o>>,
         code: Code,
     ) -> Vec<Finding> {
-        let is_built = |origin: &Origin| !self.builds.reach_of(origin).is_empty();
+        let is_built = |origin: &Origin| !self.naming.builds.reach_of(origin).is_empty();
         let listed = listed.filter(|origin| is_built(origin));
         let listed: BTreeSet<&Utf8Path> =
             listed.filter_map(|origin| origin.file.parent()).collect();
         let by_file = objects.filter_map(|object| {
             let file = &object.0.file;
-            let kustomization = self.builds.forgetful(file, &listed)?;
+            let kustomization = self.naming.builds.forgetful(file, &listed)?;
             // A plugin such as KSOPS may read the file.
-            let may_be_read = self.builds.made_elsewhere(kustomization.parent()?).next().is_some();
+            let may_be_read =
+                self.naming.builds.made_elsewhere(kustomization.parent()?).next().is_some();
             (!may_be_read).then_some(((kustomization, file.clone()), object))
         });
-        let by_file: BTreeMap<(Arc<Utf8Path>, Arc<Utf8Path>), Vec<NamedOrigin<'o>>> =
-            grouped(by_file);
-        let report = |((kustomization, file), objects): (
-            (Arc<Utf8Path>, Arc<Utf8Path>),
-            Vec<NamedOrigin<'o>>,
-        )| {
-            if self.agents.apply_plainly(self.builds, &file) {
-                return None;
+        let mut findings = Vec::new();
+        for ((kustomization, file), objects) in grouped(by_file) {
+            if self.agents.apply_plainly(self.naming.builds, &file) {
+                continue;
             }
-            let (first, name) = objects.first()?;
+            let (first, name) = &objects[0];
             let what = match objects.len() {
                 1 => format!("{name} is"),
                 count => format!("{count} objects, {name} among them, are"),
             };
             let harm = format!("{what} not applied");
-            let finding = unlisted(code, self.settings, &kustomization, &[&file], &harm);
-            let others = objects.iter().skip(1);
-            let others = others.map(|(origin, name)| (origin.name(), name.clone()));
-            Some(finding.at(first.name()).see_each(others))
-        };
-        by_file.into_iter().filter_map(report).collect()
+            let settings = self.naming.settings;
+            let finding = unlisted(code, settings, &kustomization, &[&file], &harm);
+            let others = objects[1..].iter().map(|(origin, name)| (origin.name(), name.clone()));
+            findings.push(finding.at(first.name()).see_each(others));
+        }
+        findings
     }
 }
 

@@ -14,8 +14,8 @@ use serde::de::IgnoredAny;
 use yaml_serde::{Mapping, Value};
 
 use super::concern::Concern;
+use super::names::NamingContext;
 use super::read_object::PlainSecret;
-use super::substitution::NamespaceInputs;
 use crate::base::api::gitops::SECRET_TYPE;
 use crate::base::api::host::LAST_APPLIED;
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
@@ -284,16 +284,13 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     let Value::String(text) = value else {
         return !value.is_null();
     };
-    // User names are often left readable beside an encrypted password.
-    if PUBLIC_KEYS.contains(&key) {
+    // User names are often left readable beside an encrypted password. A placeholder may be valid
+    // base64.
+    if PUBLIC_KEYS.contains(&key) || is_placeholder(text) {
         return false;
     }
-    let decoded = is_encoded.then(|| from_base64(text)).flatten();
-    // A placeholder may be valid base64.
-    if is_placeholder(text) {
-        return false;
-    }
-    let text = decoded.as_deref().unwrap_or(text);
+    let decoded = text_of(value, is_encoded).unwrap_or_default();
+    let text: &str = &decoded;
     // Cluster API stores user data with credentials under the same key.
     let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
     !(is_network_data
@@ -404,11 +401,8 @@ fn has_plain_default(variable: &str) -> bool {
 
 /// Reports plain-text Secrets in input files, one finding per file: those of `documents` and of
 /// generators. It is an error if a build, an agent, the settings or a host uses one of the Secrets.
-pub(super) fn findings(
-    NamespaceInputs { repo, builds, inputs, settings, .. }: NamespaceInputs<'_>,
-    concern: &Concern<'_>,
-    documents: Vec<PlainSecret>,
-) -> Vec<Finding> {
+pub(super) fn findings(concern: &Concern<'_>, documents: Vec<PlainSecret>) -> Vec<Finding> {
+    let NamingContext { repo, builds, inputs, settings, .. } = concern.naming;
     // A source builds files of the repo, so their Secrets count.
     let is_source =
         |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);

@@ -32,11 +32,12 @@ pub(super) struct CheckedRequests {
 /// A Cluster of Cluster API beside a SIPCluster of the same name requests nothing; it must only agree.
 pub(super) fn check(
     documents: Vec<(ClusterDocument, Spec)>,
-    cluster_api_documents: Vec<(ClusterDocument, Spec)>,
     templates: Vec<SuspectedTemplate>,
     context: &RequestContext<'_>,
 ) -> CheckedRequests {
     let mut requests = CheckedRequests { templates, ..CheckedRequests::default() };
+    let (cluster_api_documents, documents): (Vec<_>, Vec<_>) =
+        documents.into_iter().partition(|(document, _)| document.kind.descriptor().makes_machines);
     let check = |(document, spec): (ClusterDocument, Spec)| {
         let checked = checked_separately(&document, spec, context);
         (document, checked)

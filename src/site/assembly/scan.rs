@@ -88,7 +88,11 @@ pub(super) fn scan(repo: &Files, settings: &Settings) -> Result<ScannedFiles, Re
         }
         // A request may have sipgen's marker because a user copied the comment from a generated
         // file.
-        let says = hosts(content).then(|| generated_hosts(file));
+        let says = hosts(content).then(|| ReadObject {
+            origin: Origin::for_file(file.into(), ""),
+            content: ReadContent::GeneratedHosts,
+            findings: Vec::new(),
+        });
         ScanResult { says, read: requests(content) }
     };
     let interpret_file = |document: Document<'_>| {
@@ -159,13 +163,4 @@ fn take_kustomizations(
         }
     }
     (kustomizations, refused)
-}
-
-/// Returns the object for a generated file with hosts.
-fn generated_hosts(file: &Utf8Path) -> ReadObject {
-    ReadObject {
-        origin: Origin::for_file(file.into(), ""),
-        content: ReadContent::GeneratedHosts,
-        findings: Vec::new(),
-    }
 }

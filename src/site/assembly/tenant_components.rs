@@ -6,12 +6,10 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Site;
-use super::agent_builds::AgentBuilds;
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Origin, Place};
 use crate::base::layout;
-use crate::input::kustomize::{Builds, ListField, Listing};
-use crate::input::settings::Settings;
+use crate::input::kustomize::{ListField, Listing};
 use crate::site::request::Request;
 
 /// An entry that includes the component of a cluster.
@@ -30,15 +28,12 @@ pub(crate) struct ComponentListing {
 pub(crate) type ComponentListings = BTreeMap<ClusterKey, Vec<ComponentListing>>;
 
 /// Finds the entries that include components of clusters.
-pub(super) fn listings(
-    builds: &Builds,
-    agents: &AgentBuilds,
-    settings: &Settings,
-) -> ComponentListings {
+pub(super) fn listings(site: &Site) -> ComponentListings {
+    let Site { builds, settings, .. } = site;
     let tenants = settings.output.join(layout::TENANTS);
     let in_repo = builds.listings_below(&tenants).into_iter();
     let in_repo = in_repo.filter(|(_, listing)| listing.among != ListField::Resources);
-    let by_agents = agents.iter().flat_map(|(directory, agent)| {
+    let by_agents = site.agent_builds.iter().flat_map(|(directory, agent)| {
         let among = ListField::Components(usize::MAX);
         agent.components().map(move |(path, place)| (path, Listing { directory, place, among }))
     });

@@ -273,50 +273,42 @@ fn is_blank(content: &[u8]) -> bool {
 
 /// Returns why a document is no object that kustomize and sipgen read.
 fn defect(document: &Document<'_>) -> Option<UnreadText> {
-    let at_start = |why: &str, may_be_ours| UnreadText {
-        may_be_ours,
-        ..UnreadText::new(document.origin.start(), why, RESTORE)
-    };
-    let Some(kind) = document.kind() else {
-        return Some(match document.parse::<Value>() {
-            Err(error) => invalid(document, &error, true),
-            Ok(Value::Mapping(fields)) if fields.contains_key("sops") => {
-                at_start(WHOLLY_ENCRYPTED, true)
-            }
+    let (why, may_be_ours) = match document.kind() {
+        None => match document.parse::<Value>() {
+            Err(error) => return Some(invalid(document, &error, true)),
+            Ok(Value::Mapping(fields)) if fields.contains_key("sops") => (WHOLLY_ENCRYPTED, true),
             Ok(Value::Mapping(fields)) => {
                 let api_version = fields.get("apiVersion").and_then(Value::as_str);
-                let is_ours = api_version.is_some_and(is_of_our_group);
-                at_start("it has no `kind`", is_ours)
+                ("it has no `kind`", is_of_our_group(api_version))
             }
             Ok(Value::Sequence(items)) => {
                 let fields = ["kind", "apiVersion"];
                 let is_object = |item: &Value| fields.iter().any(|field| item.get(field).is_some());
-                let has_object = items.iter().any(is_object);
-                at_start("it is a list without `kind: List`", has_object)
+                ("it is a list without `kind: List`", items.iter().any(is_object))
             }
-            Ok(_) => at_start("it is text, not an object", true),
-        });
+            Ok(_) => ("it is text, not an object", true),
+        },
+        Some(kind) if sops::is_encrypted(kind) => ("its `kind` is encrypted", true),
+        Some(kind) => {
+            let ObjectHead { api_version, metadata, spec } = match document.parse() {
+                Ok(head) => head,
+                Err(error) => return Some(invalid(document, &error, is_ours(kind))),
+            };
+            let name = metadata.and_then(|metadata| metadata.name);
+            // The name may be cut off as well. A bracket ends a whole object.
+            let is_cut_off = || !document.text().ends_with(['\n', '}', ']']);
+            if kind == LIST {
+                ("it is a list without items", true)
+            } else if name.is_none_or(|name| name.is_empty()) {
+                ("it has no name", is_of_our_group(api_version.as_deref()))
+            } else if is_ours(kind) && spec.is_none() && is_cut_off() {
+                ("its last line is cut off", true)
+            } else {
+                return None;
+            }
+        }
     };
-    if sops::is_encrypted(kind) {
-        return Some(at_start("its `kind` is encrypted", true));
-    }
-    let head = match document.parse::<ObjectHead>() {
-        Ok(head) => head,
-        Err(error) => return Some(invalid(document, &error, is_ours(kind))),
-    };
-    let name = head.metadata.and_then(|metadata| metadata.name);
-    if kind == LIST {
-        return Some(at_start("it is a list without items", true));
-    }
-    if name.is_none_or(|name| name.is_empty()) {
-        let api_version = head.api_version.as_deref();
-        let is_ours = api_version.is_some_and(is_of_our_group);
-        return Some(at_start("it has no name", is_ours));
-    }
-    // The name may be cut off as well. A bracket ends a whole object.
-    let is_cut_off = !document.text().ends_with(['\n', '}', ']']);
-    (is_ours(kind) && head.spec.is_none() && is_cut_off)
-        .then(|| at_start("its last line is cut off", true))
+    Some(UnreadText { may_be_ours, ..UnreadText::new(document.origin.start(), why, RESTORE) })
 }
 
 fn is_ours(kind: &str) -> bool {
@@ -325,9 +317,9 @@ fn is_ours(kind: &str) -> bool {
         || OBJECTS.into_iter().any(|object| object.kind == kind)
 }
 
-/// Returns whether an API group is that of hosts or requests.
-fn is_of_our_group(api_version: &str) -> bool {
+/// Returns whether an API version is of a group of hosts or requests.
+fn is_of_our_group(api_version: Option<&str>) -> bool {
     let request_groups = OBJECTS.into_iter().map(|object| object.group);
     let mut groups = request_groups.chain([host::GROUP, cluster_api::GROUP]);
-    groups.any(|own| own == group(api_version))
+    api_version.is_some_and(|own| groups.any(|known| known == group(own)))
 }

@@ -11,38 +11,26 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::Site;
 use super::mistaken_templates::names;
 use super::unread_texts::{self, AGENTS, GIT_IGNORES_IT, UnreadText};
-use super::{Inventory, Request};
-use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
-use crate::base::api::host;
-use crate::base::api::ipam;
 use crate::base::api::names::ClusterKey;
-use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::finding::{Code, Finding, Place};
-use crate::base::grouping::grouped;
+use crate::base::grouping::grouped_in_order;
 use crate::base::layout;
 use crate::base::text::in_shell;
-use crate::input::kustomize::{BuildEntry, Builds, is_remote};
+use crate::input::kustomize::{BuildEntry, is_remote};
 use crate::input::load::{EntryKind, Files, ReadError, may_hold_resources, mentions};
-use crate::input::settings::Settings;
 use crate::site::inventory::Evidence;
-use crate::site::previous::PreviousOutput;
 
-use objects::{LostKind, LostObject};
+use objects::LostObject;
 
 /// Facts that prove or disprove an absence.
 pub(super) struct AbsenceEvidence<'a> {
     pub(super) repo: &'a Files,
-    pub(super) settings: &'a Settings,
-    /// Files that were read.
-    pub(super) files: &'a [Utf8PathBuf],
+    pub(super) site: &'a Site,
     /// Directories that cannot be read, with the reason.
     pub(super) closed: &'a [(Utf8PathBuf, String)],
-    pub(super) state: &'a PreviousOutput,
-    pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
-    pub(super) inventory: &'a Inventory,
-    pub(super) builds: &'a Builds,
     /// Errors so far. A file with an error is already reported.
     pub(super) findings: &'a [Finding],
 }
@@ -100,8 +88,8 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     if lost.is_empty() || !known.repo.streams().is_empty() {
         return Ok(Vec::new());
     }
-    let unread_paths = known.repo.unread(&known.settings.output)?;
-    let unread_path = unread_paths.iter().find(|(path, _)| known.settings.may_read(path));
+    let unread_paths = known.repo.unread(&known.site.settings.output)?;
+    let unread_path = unread_paths.iter().find(|(path, _)| known.site.settings.may_read(path));
     let texts = known.unread_texts(&lost)?;
     let (emptied, texts): (Vec<_>, Vec<_>) =
         texts.into_iter().partition(|text| unread_texts::decides_about_others(text.file()));
@@ -141,9 +129,10 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
         Ok(unread_in_build.or_else(elsewhere))
     };
     let mut findings = Vec::new();
-    let by_cluster = grouped(lost.into_iter().map(|lost| ((lost.cluster, lost.kind), lost)));
+    let by_cluster =
+        grouped_in_order(lost.into_iter().map(|lost| ((lost.cluster, lost.kind), lost)));
     // One unproven loss freezes its cluster.
-    for cluster_losses in by_cluster.into_values() {
+    for (_, cluster_losses) in by_cluster {
         for lost in &cluster_losses {
             if let Some(unread) = find(lost)? {
                 findings.push(unread.finding(lost));
@@ -157,16 +146,16 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
 impl AbsenceEvidence<'_> {
     /// Returns the first part of a build that is not read.
     fn in_build(&self, directory: &Utf8Path) -> Result<Option<UnreadPlace>, ReadError> {
-        let mut sources = self.settings.sources.iter();
+        let mut sources = self.site.settings.sources.iter();
         let is_built = sources.any(|source| {
             let built = source.kustomization.as_deref();
-            built.is_some_and(|built| self.builds.made_of(built).contains(directory))
+            built.is_some_and(|built| self.site.builds.made_of(built).contains(directory))
         });
         // kustomize has built and thus read all of it.
         if is_built {
             return Ok(None);
         }
-        let (elsewhere, files) = self.builds.parts(directory);
+        let (elsewhere, files) = self.site.builds.parts(directory);
         let local = files.values().filter_map(|part| Some((part, self.why_part_is_unread(part)?)));
         let elsewhere = elsewhere.iter().map(|part| (part, NOT_HERE));
         if let Some((part, why)) = local.chain(elsewhere).next() {
@@ -179,7 +168,7 @@ impl AbsenceEvidence<'_> {
         };
         let files: Vec<Utf8PathBuf> = files
             .keys()
-            .filter(|path| !path.starts_with(&self.settings.output))
+            .filter(|path| !path.starts_with(&self.site.settings.output))
             .filter_map(read)
             .collect();
         self.unread_text(&files, "object")
@@ -204,11 +193,12 @@ impl AbsenceEvidence<'_> {
     /// Returns why an entry of a kustomization is not read. kustomize follows links.
     fn why_part_is_unread(&self, part: &BuildEntry) -> Option<&'static str> {
         let path = part.path.as_ref()?;
-        if path.starts_with(&self.settings.output) || self.repo.is_out_of_reach(path) {
+        if path.starts_with(&self.site.settings.output) || self.repo.is_out_of_reach(path) {
             return None;
         }
         let is_read = |target: &Utf8Path| {
-            self.repo.kind(target) == Some(EntryKind::File) || self.builds.has_kustomization(target)
+            self.repo.kind(target) == Some(EntryKind::File)
+                || self.site.builds.has_kustomization(target)
         };
         match self.repo.resolve(path) {
             Some(target) if self.repo.has_link(path) && is_read(&target) => None,
@@ -224,7 +214,7 @@ impl AbsenceEvidence<'_> {
         }
         match self.repo.kind(path) {
             Some(EntryKind::File) => {
-                self.files.binary_search(path).is_err().then_some(GIT_IGNORES_IT)
+                self.site.files.binary_search(path).is_err().then_some(GIT_IGNORES_IT)
             }
             Some(EntryKind::Directory) => Some("it is a directory without a kustomization"),
             Some(EntryKind::Link | EntryKind::Other) => Some("it is a pipe, a device or a socket"),
@@ -236,7 +226,7 @@ impl AbsenceEvidence<'_> {
     fn in_closed(&self) -> Option<UnreadPlace> {
         let mut closed = self.closed.iter();
         let (directory, reason) =
-            closed.find(|(directory, _)| self.settings.may_read(directory))?;
+            closed.find(|(directory, _)| self.site.settings.may_read(directory))?;
         let place = Place::File(Arc::from(directory.as_path()));
         Some(UnreadPlace::excludable(place, reason, "make it readable"))
     }
@@ -245,10 +235,10 @@ impl AbsenceEvidence<'_> {
     fn unread_texts(&self, lost: &[LostObject<'_>]) -> Result<Vec<UnreadText>, ReadError> {
         let names: Vec<&str> = lost.iter().map(|lost| lost.name).collect();
         let may_read = |file: &Utf8Path| {
-            self.settings.may_read(file) && self.repo.reads(file) && !self.has_error(file)
+            self.site.settings.may_read(file) && self.repo.reads(file) && !self.has_error(file)
         };
-        let mut texts = unread_texts::anywhere(self.repo, self.files, may_read, &names)?;
-        let hosts = self.inventory.hosts.iter();
+        let mut texts = unread_texts::anywhere(self.repo, &self.site.files, may_read, &names)?;
+        let hosts = self.site.inventory.hosts.iter();
         let observed = hosts.filter(|host| host.evidence == Evidence::Live);
         let tops: BTreeSet<_> = observed.map(|host| top(&host.origin.file)).collect();
         // Where a snapshot is, data of other programs is not expected.
@@ -261,14 +251,14 @@ impl AbsenceEvidence<'_> {
             let files = entries.filter(|(file, kind)| {
                 let is_candidate = *kind == EntryKind::File && may_hold_resources(file);
                 is_candidate
-                    && self.settings.may_read(file)
-                    && self.files.binary_search(file).is_err()
+                    && self.site.settings.may_read(file)
+                    && self.site.files.binary_search(file).is_err()
             });
             ignored.extend(files.map(|(file, _)| file));
         }
         if !ignored.is_empty() {
             // Other sites read files of a common directory.
-            let (all, _) = self.repo.whole_repo().files_and_closed(&self.settings.output)?;
+            let (all, _) = self.repo.whole_repo().files_and_closed(&self.site.settings.output)?;
             ignored.retain(|file| all.binary_search(file).is_err());
         }
         texts.extend(unread_texts::ignored(self.repo, &ignored)?);
@@ -277,8 +267,7 @@ impl AbsenceEvidence<'_> {
 
     /// Returns the existing files that a cluster was generated from. They are not recorded for hosts.
     fn sources_of(&self, lost: &LostObject<'_>) -> Vec<&Utf8PathBuf> {
-        let made_from =
-            self.state.made_from.get(lost.cluster).filter(|_| lost.kind == LostKind::Cluster);
+        let made_from = self.site.state.made_from.get(lost.cluster).filter(|_| lost.kind.is_none());
         // No build of this site reaches a file out of reach. It may belong to another site.
         let exists = |file: &&Utf8PathBuf| {
             !self.repo.is_out_of_reach(file)
@@ -290,8 +279,8 @@ impl AbsenceEvidence<'_> {
     /// Returns whether a file has a request of a new name, which a build or an agent may have given
     /// it.
     fn has_new_name(&self, files: &[&Utf8PathBuf]) -> bool {
-        let is_new = |cluster: &ClusterKey| !self.state.clusters.contains(cluster);
-        let mut requests = self.clusters.iter();
+        let is_new = |cluster: &ClusterKey| !self.site.state.clusters.contains(cluster);
+        let mut requests = self.site.clusters.iter();
         requests.any(|(cluster, request)| {
             is_new(cluster) && files.iter().any(|file| **file == *request.origin.file)
         })
@@ -345,25 +334,18 @@ fn top(file: &Utf8Path) -> Option<&str> {
 fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText], is_renamed: bool) -> Option<UnreadPlace> {
     let may_hold_it = |text: &&UnreadText| {
         // The files of clusters and builds are known.
-        let is_of_builds = lost.kind == LostKind::Cluster || !lost.builds.is_empty();
+        let is_of_builds = lost.kind.is_none() || !lost.builds.is_empty();
         if text.has_unknown_past && is_of_builds {
             return false;
         }
-        let kind = match lost.kind {
-            // `mistaken_templates` checks templates of requests.
-            LostKind::Cluster => None,
-            LostKind::NodeSet => Some(MACHINE_DEPLOYMENT),
-            LostKind::Host => Some(host::KIND),
-            LostKind::Pool => Some(ipam::POOL),
-            LostKind::Software => Some(SOFTWARE_KIND),
-        };
         text.unrelated.as_ref().is_none_or(|unrelated| {
             let has_kind = |kind| mentions(&[kind])(unrelated.as_bytes());
             is_renamed && mentions(&AGENTS)(unrelated.as_bytes())
                 || names(unrelated, lost.name)
                 // The build, which was read, tells which files it has.
                 && (!text.is_earlier || lost.builds.is_empty())
-                && (!text.is_template || kind.is_some_and(has_kind))
+                // `mistaken_templates` checks templates of requests.
+                && (!text.is_template || lost.kind.is_some_and(has_kind))
         })
     };
     let text = texts.iter().find(may_hold_it)?;
