@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{BuildRoot, Builds, FileReach, KustomizationNode, join};
+use super::{BuildNode, BuildRoot, Builds, FileReach, join};
 use crate::base::finding::Place;
 use crate::input::load::Files;
 
@@ -82,7 +82,7 @@ impl Builds {
 
     /// Returns the directories of the kustomizations that list a path below `top` as a resource.
     pub(crate) fn listing_as_resource(&self, top: &Utf8Path) -> BTreeSet<&Utf8Path> {
-        let lists = |node: &KustomizationNode| node.resources.iter().any(|it| it.starts_with(top));
+        let lists = |node: &BuildNode| node.resources.iter().any(|it| it.starts_with(top));
         let listing = self.nodes.iter().filter(|(_, node)| lists(node));
         listing.map(|(directory, _)| directory.as_path()).collect()
     }
@@ -91,12 +91,12 @@ impl Builds {
     /// kustomizations yet.
     pub(crate) fn may_change_listed(&self, directory: &Utf8Path, top: &Utf8Path) -> bool {
         let node = |directory: &&Utf8Path| self.nodes.get(*directory);
-        let changes = |node: &KustomizationNode| {
+        let changes = |node: &BuildNode| {
             node.kustomization.changes_objects()
                 || node.namespace().is_some()
                 || node.components.iter().any(|component| !component.starts_with(top))
         };
-        let lists_top = |node: &KustomizationNode| node.listed().any(|path| path.starts_with(top));
+        let lists_top = |node: &BuildNode| node.listed().any(|path| path.starts_with(top));
         let changing = self.made_of(directory).into_iter();
         let changing = changing.filter(|directory| node(directory).is_some_and(changes));
         let changed = self.made_of_all(changing.collect());

@@ -45,7 +45,7 @@ pub struct Builds {
     roots: Vec<BuildRoot>,
     reached: HashMap<Utf8PathBuf, Vec<FileReach>>,
     patches: BTreeSet<Utf8PathBuf>,
-    nodes: BTreeMap<Utf8PathBuf, KustomizationNode>,
+    nodes: BTreeMap<Utf8PathBuf, BuildNode>,
     /// Namespaces that kustomizations set in builds that list them as components.
     component_namespaces: HashMap<Utf8PathBuf, GivenNamespace>,
 }
@@ -72,8 +72,9 @@ pub struct FileReach {
     pub namespace: Option<GivenNamespace>,
 }
 
+/// A kustomization in builds, or the fields of an agent's object that act like one.
 #[derive(Debug, Clone)]
-struct KustomizationNode {
+struct BuildNode {
     origin: Origin,
     /// The directory to which its paths are relative. The fields of an agent's object belong to the
     /// directory that it applies.
@@ -84,7 +85,7 @@ struct KustomizationNode {
     components: Vec<Utf8PathBuf>,
 }
 
-impl KustomizationNode {
+impl BuildNode {
     /// Returns the namespace that it sets, and its file.
     fn namespace(&self) -> Option<GivenNamespace> {
         Some((non_empty(&self.kustomization.namespace)?.to_owned(), self.origin.file.clone()))
@@ -128,7 +129,7 @@ impl KustomizationNode {
 impl Builds {
     /// Derives the builds from all kustomizations of a repo. Reports cycles.
     pub fn new(kustomizations: Vec<(Origin, Kustomization)>) -> (Self, Vec<Finding>) {
-        let mut nodes: BTreeMap<Utf8PathBuf, KustomizationNode> = BTreeMap::new();
+        let mut nodes: BTreeMap<Utf8PathBuf, BuildNode> = BTreeMap::new();
         let mut patches = BTreeSet::new();
         let mut findings = Vec::new();
         for (origin, kustomization) in kustomizations {
@@ -143,7 +144,7 @@ impl Builds {
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches
                 .extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            let node = KustomizationNode {
+            let node = BuildNode {
                 origin: origin.clone(),
                 directory: directory.clone(),
                 kustomization,
@@ -169,11 +170,10 @@ impl Builds {
                 .help("remove one of the references; kustomize cannot build a cycle")
         }));
         // Kustomizations that others list are not built on their own, and neither are components.
-        let inner: HashSet<&Utf8PathBuf> =
-            nodes.values().flat_map(KustomizationNode::listed).collect();
+        let inner: HashSet<&Utf8PathBuf> = nodes.values().flat_map(BuildNode::listed).collect();
         let roots = nodes.values();
         let roots = roots.filter(|it| !it.is_component() && !inner.contains(&it.directory));
-        let roots = roots.map(|KustomizationNode { directory, origin, .. }| BuildRoot {
+        let roots = roots.map(|BuildNode { directory, origin, .. }| BuildRoot {
             directory: directory.clone(),
             file: origin.file.clone(),
         });
@@ -197,7 +197,7 @@ impl Builds {
     /// end.
     fn walk(
         &self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         components: usize,
         reach: FileReach,
         reached: &mut HashMap<Utf8PathBuf, Vec<FileReach>>,
@@ -225,7 +225,7 @@ impl Builds {
     /// Resources of a component are changed by that component and later ones only.
     fn children<'a>(
         &'a self,
-        node: &'a KustomizationNode,
+        node: &'a BuildNode,
         components: usize,
         mut reach: FileReach,
     ) -> Vec<(&'a Utf8Path, FileReach)> {
@@ -335,13 +335,13 @@ impl Builds {
 }
 
 /// A kustomization of a cycle, and its entry that leads back to itself.
-type Cycle<'a> = (&'a KustomizationNode, &'a KustomizationNode);
+type Cycle<'a> = (&'a BuildNode, &'a BuildNode);
 
 /// Returns the namespaces that kustomizations set as components: each its own, otherwise that of the
 /// last of its components that sets one. Also returns one kustomization of each cycle, where
 /// namespaces stay incomplete.
 fn component_namespaces(
-    nodes: &BTreeMap<Utf8PathBuf, KustomizationNode>,
+    nodes: &BTreeMap<Utf8PathBuf, BuildNode>,
 ) -> (HashMap<Utf8PathBuf, GivenNamespace>, Vec<Cycle<'_>>) {
     let mut namespaces: HashMap<Utf8PathBuf, GivenNamespace> = HashMap::new();
     let mut done: HashSet<&Utf8PathBuf> = HashSet::new();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
-use super::{Builds, KustomizationNode, join};
+use super::{BuildNode, Builds, join};
 use crate::base::api::kustomization::{has, is_inline};
 use crate::base::finding::{Place, RouteStep};
 use crate::base::text::bounded;
@@ -96,14 +96,14 @@ impl Builds {
 
     /// Returns the directories of the kustomizations that list a path.
     pub(crate) fn listed_by(&self, path: &Utf8Path) -> impl Iterator<Item = &Utf8Path> {
-        let lists = move |(_, node): &(&Utf8PathBuf, &KustomizationNode)| {
+        let lists = move |(_, node): &(&Utf8PathBuf, &BuildNode)| {
             node.listed().any(|listed| listed == path)
         };
         self.nodes.iter().filter(lists).map(|(directory, _)| directory.as_path())
     }
 }
 
-impl KustomizationNode {
+impl BuildNode {
     /// Returns its resources and components.
     pub(super) fn entries(&self) -> impl Iterator<Item = BuildEntry> {
         resource_entries(&self.kustomization).map(|entry| self.entry(&entry))

@@ -21,7 +21,7 @@ use crate::base::finding::{Place, RouteStep};
 use crate::base::layout::declared_directory;
 use crate::base::text::credentials::masked_value;
 use crate::base::text::yaml;
-use crate::input::kustomize::{KustomizationNode, join};
+use crate::input::kustomize::{BuildNode, join};
 use crate::input::load::json_values;
 
 /// Limit on nested kustomizations. A build beyond it is left to kustomize.
@@ -133,7 +133,7 @@ impl BuildEvaluation<'_> {
     /// Adds the objects of an entry of `resources`.
     fn add_resource(
         &mut self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         entry: &str,
         objects: &mut BuildObjects,
     ) -> BuildResult {
@@ -173,7 +173,7 @@ impl BuildEvaluation<'_> {
     /// Adds the components of a kustomization, which also transform its objects.
     pub(super) fn add_components(
         &mut self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         mut objects: BuildObjects,
     ) -> BuildResult<BuildObjects> {
         let own = &node.kustomization;
@@ -189,7 +189,7 @@ impl BuildEvaluation<'_> {
     /// Applies an entry of `components`.
     fn add_component(
         &mut self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         entry: &str,
         mut objects: BuildObjects,
     ) -> BuildResult<BuildObjects> {
@@ -226,7 +226,7 @@ impl BuildEvaluation<'_> {
     /// that leads to it.
     fn check_listed(&self, path: &Utf8Path, is_among_components: bool) -> StepResult {
         let node = self.builds.nodes.get(path);
-        let is_component = node.is_some_and(KustomizationNode::is_component);
+        let is_component = node.is_some_and(BuildNode::is_component);
         let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
         match self.inside.iter().find(inside) {
             _ if is_component && !is_among_components => {
@@ -315,7 +315,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Adds the objects of a kustomization's generators.
-    fn generate(&mut self, node: &KustomizationNode, objects: &mut BuildObjects) -> BuildResult {
+    fn generate(&mut self, node: &BuildNode, objects: &mut BuildObjects) -> BuildResult {
         for (list, index, generator) in node.kustomization.all_generators() {
             let place = node.origin.at([RouteStep::from(list), index.into()]);
             let new = match self.generated(node, list, generator) {
@@ -350,7 +350,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Notes the references that a kustomization configures.
-    fn configure(&mut self, node: &KustomizationNode, objects: &BuildObjects) -> BuildResult {
+    fn configure(&mut self, node: &BuildNode, objects: &BuildObjects) -> BuildResult {
         let paths = &node.kustomization.configurations;
         for (place, path) in node.listed_in("configurations", paths) {
             let text = self.text_of(node, path).at(&place)?;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::base::api::kustomization::Kustomization;
 use crate::base::finding::{Origin, Place};
-use crate::input::kustomize::{Builds, KustomizationNode, join};
+use crate::input::kustomize::{BuildNode, Builds, join};
 
 /// The changes of an agent's object to what it builds.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(crate) struct AgentBuild {
     /// Set if two objects that apply the build give it different names.
     has_other_names: bool,
     /// Fields that are those of a kustomization.
-    node: KustomizationNode,
+    node: BuildNode,
     /// Set if the object applies a kustomization that lists the root, such as the overlay of its
     /// hosts.
     is_above_root: bool,
@@ -56,7 +56,7 @@ impl AgentBuild {
             place,
             other: None,
             has_other_names: false,
-            node: KustomizationNode { origin, directory, kustomization, resources, components },
+            node: BuildNode { origin, directory, kustomization, resources, components },
             is_above_root: false,
             common_metadata: Vec::new(),
             variables: None,
@@ -146,7 +146,7 @@ impl AgentBuild {
 
     /// Returns the components that the object adds to the build, each with its place.
     pub(crate) fn components(&self) -> impl Iterator<Item = (Utf8PathBuf, Place)> {
-        let KustomizationNode { directory, kustomization, .. } = &self.node;
+        let BuildNode { directory, kustomization, .. } = &self.node;
         let entries = self.node.listed_in("components", &kustomization.components);
         entries.filter_map(move |(place, entry)| Some((join(directory, entry)?, place)))
     }
@@ -213,7 +213,7 @@ impl AgentBuild {
 
 impl<'a> BuildEvaluation<'a> {
     /// Returns the fields that an agent adds to the kustomization of a root itself.
-    pub(super) fn added_by_agent(&self, directory: &Utf8Path) -> Option<&'a KustomizationNode> {
+    pub(super) fn added_by_agent(&self, directory: &Utf8Path) -> Option<&'a BuildNode> {
         let is_root = self.inside.len() == 1;
         let build = self.wanted.agents.get(directory).filter(|_| is_root)?;
         (!build.is_above_root).then_some(&build.node)

@@ -19,12 +19,12 @@ const MAX_NESTING: usize = 256;
 
 /// The steps and bytes that are used.
 #[derive(Debug, Default)]
-pub(super) struct EvaluationBudget {
+pub(super) struct BuildBudget {
     steps: Cell<usize>,
     bytes: Cell<usize>,
 }
 
-impl EvaluationBudget {
+impl BuildBudget {
     /// Counts steps.
     pub(super) fn step(&self, count: usize) -> StepResult {
         let used = self.steps.get().saturating_add(count);

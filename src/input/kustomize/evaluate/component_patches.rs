@@ -4,7 +4,7 @@
 use camino::Utf8Path;
 
 use super::DeliveredBuild;
-use super::budget::EvaluationBudget;
+use super::budget::BuildBudget;
 use super::merge_patch::ParsedPatch;
 use super::object::{BuildObject, Id};
 use super::selector::Selector;
@@ -64,7 +64,7 @@ fn undone(object: &BuildObject, patch: &ParsedPatch) -> Option<Place> {
     };
     patches.iter().find_map(|patch| {
         let mut again = object.unchanged();
-        patch.merge_into(&mut again, true, &EvaluationBudget::default()).ok()?;
+        patch.merge_into(&mut again, true, &BuildBudget::default()).ok()?;
         again.changes.first().map(|change| object.place_of(&change.route))
     })
 }

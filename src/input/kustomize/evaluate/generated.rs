@@ -15,7 +15,7 @@ use crate::base::api::kustomization::{GeneratorOptions, KustomizeGenerator, unqu
 use crate::base::finding::{ForeignValue, Place, RouteStep};
 use crate::base::text::credentials::masked_value;
 use crate::base::text::non_empty;
-use crate::input::kustomize::KustomizationNode;
+use crate::input::kustomize::BuildNode;
 
 /// Line length of base64 in kustomize's output.
 const LINE: usize = 70;
@@ -24,7 +24,7 @@ impl BuildEvaluation<'_> {
     /// Builds the object of a generator in a list.
     pub(super) fn generated(
         &self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         list: &str,
         generator: &KustomizeGenerator,
     ) -> StepResult<BuildObject> {
@@ -81,7 +81,7 @@ impl BuildEvaluation<'_> {
     /// Returns the keys and values of a generator.
     fn pairs(
         &self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         generator: &KustomizeGenerator,
     ) -> StepResult<Vec<(String, Vec<u8>)>> {
         let file = |path: &str| {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::budget::EvaluationBudget;
+use super::budget::BuildBudget;
 use super::{EvaluationError, StepResult, defer, refuse};
 use crate::base::finding::RouteStep;
 use crate::base::text::pointer_key;
@@ -46,12 +46,11 @@ const MAX_PARTS: usize = 128;
 pub(super) fn apply(
     object: &mut Value,
     operation: &JsonPatchOperation,
-    budget: &EvaluationBudget,
+    budget: &BuildBudget,
 ) -> StepResult<Option<(Vec<RouteStep>, bool)>> {
     let JsonPatchOperation { op, path, from, value } = operation;
     if path.matches('/').count() > MAX_PARTS {
-        let why = format!("a path of a JSON patch has more than {MAX_PARTS} parts");
-        return defer(why);
+        return defer(format!("a path of a JSON patch has more than {MAX_PARTS} parts"));
     }
     budget.step(1 + (path.len() + from.len()) / 64)?;
     budget.copy(value)?;
@@ -150,7 +149,7 @@ fn existing<'a>(container: &'a mut Value, key: &str) -> Option<&'a mut Value> {
 }
 
 /// Removes the value at a path, after which all later entries move.
-fn remove(object: &mut Value, path: &str, budget: &EvaluationBudget) -> StepResult<Value> {
+fn remove(object: &mut Value, path: &str, budget: &BuildBudget) -> StepResult<Value> {
     let (container, key) = find(object, path)?;
     let removed = match container {
         Value::Mapping(mapping) => {
@@ -171,7 +170,7 @@ fn add(
     object: &mut Value,
     path: &str,
     value: Value,
-    budget: &EvaluationBudget,
+    budget: &BuildBudget,
 ) -> StepResult<(Vec<RouteStep>, bool)> {
     let (container, key) = find(object, path)?;
     let mut route = route(path);
@@ -199,7 +198,7 @@ mod tests {
     fn patched(object: &str, operation: &str) -> StepResult<Value> {
         let mut object: Value = yaml_serde::from_str(object).unwrap();
         let operation = yaml_serde::from_str(operation).unwrap();
-        apply(&mut object, &operation, &EvaluationBudget::default())?;
+        apply(&mut object, &operation, &BuildBudget::default())?;
         Ok(object)
     }
 

@@ -14,7 +14,7 @@ use crate::base::layout::{
 };
 use crate::base::text::credentials::masked_value;
 use crate::base::text::{pattern, yaml};
-use crate::input::kustomize::{KustomizationNode, join};
+use crate::input::kustomize::{BuildNode, join};
 use crate::input::load::EntryKind;
 
 /// The target of an entry.
@@ -30,7 +30,7 @@ const SCHEMA: &str = "v1.21.2";
 
 impl BuildEvaluation<'_> {
     /// Returns the target of an entry of a kustomization.
-    pub(super) fn listed(&self, node: &KustomizationNode, entry: &str) -> StepResult<ListedTarget> {
+    pub(super) fn listed(&self, node: &BuildNode, entry: &str) -> StepResult<ListedTarget> {
         let Some(path) = join(&node.directory, entry).filter(|_| !entry.is_empty()) else {
             return match entry {
                 "" => refuse("an entry is empty"),
@@ -45,8 +45,7 @@ impl BuildEvaluation<'_> {
         if self.may_be_written(&path) || !is_read && self.repo.has_link(&path) {
             return Ok(ListedTarget::Unknown);
         }
-        let mut kustomizations = FILE_NAMES.iter().map(|name| path.join(name));
-        let mut kustomization = || kustomizations.find(|file| self.repo.kind(file).is_some());
+        let mut files = FILE_NAMES.iter().map(|name| path.join(name));
         let kind = if is_read { Some(EntryKind::File) } else { self.repo.kind(&path) };
         let shown = || masked_value(entry);
         let why = match kind {
@@ -60,7 +59,7 @@ impl BuildEvaluation<'_> {
                 )
             }
             Some(EntryKind::File) => return Ok(ListedTarget::File(path)),
-            Some(EntryKind::Directory) => match kustomization() {
+            Some(EntryKind::Directory) => match files.find(|file| self.repo.kind(file).is_some()) {
                 None => format!("the directory `{}` has no kustomization.yaml", shown()),
                 Some(file) if self.is_empty(&file) => format!("`{file}` is empty"),
                 Some(file) => format!("`{file}` cannot be read, or git ignores it"),
@@ -78,13 +77,13 @@ impl BuildEvaluation<'_> {
     }
 
     /// Returns whether an entry is a path in the repo where nothing is or will be written.
-    pub(super) fn is_missing(&self, node: &KustomizationNode, entry: &str) -> bool {
+    pub(super) fn is_missing(&self, node: &BuildNode, entry: &str) -> bool {
         let path = join(&node.directory, entry).filter(|path| !self.may_be_written(path));
         path.is_some_and(|path| self.repo.kind(&path).is_none())
     }
 
     /// Returns the path of an entry that leads to the output.
-    pub(super) fn in_output(&self, node: &KustomizationNode, entry: &str) -> Option<Utf8PathBuf> {
+    pub(super) fn in_output(&self, node: &BuildNode, entry: &str) -> Option<Utf8PathBuf> {
         join(&node.directory, entry).filter(|path| self.may_be_written(path))
     }
 
@@ -103,7 +102,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Returns the path of a file that a kustomization reads; `None` if it is not in the repo.
-    fn file(&self, node: &KustomizationNode, entry: &str) -> StepResult<Option<Utf8PathBuf>> {
+    fn file(&self, node: &BuildNode, entry: &str) -> StepResult<Option<Utf8PathBuf>> {
         match self.listed(node, entry)? {
             ListedTarget::File(path) => Ok(Some(path)),
             ListedTarget::Kustomization(path) => {
@@ -114,11 +113,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Returns the text of a file that a kustomization reads; `None` if it is unknown.
-    pub(super) fn text_of(
-        &self,
-        node: &KustomizationNode,
-        entry: &str,
-    ) -> StepResult<Option<String>> {
+    pub(super) fn text_of(&self, node: &BuildNode, entry: &str) -> StepResult<Option<String>> {
         let Some(path) = self.file(node, entry)? else {
             return Ok(None);
         };
@@ -130,27 +125,18 @@ impl BuildEvaluation<'_> {
     }
 
     /// Returns the content of a file that a kustomization reads; `None` if it is unknown.
-    pub(super) fn bytes_of(
-        &self,
-        node: &KustomizationNode,
-        entry: &str,
-    ) -> StepResult<Option<Vec<u8>>> {
+    pub(super) fn bytes_of(&self, node: &BuildNode, entry: &str) -> StepResult<Option<Vec<u8>>> {
         let content = self.file(node, entry)?.and_then(|path| self.repo.read(&path).ok());
         self.budget.allocate(content.as_ref().map_or(0, Vec::len))?;
         Ok(content)
     }
 
     /// Refuses missing files among those that the evaluation has no use for.
-    pub(super) fn check_files(
-        &self,
-        node: &KustomizationNode,
-        objects: &BuildObjects,
-    ) -> BuildResult {
+    pub(super) fn check_files(&self, node: &BuildNode, objects: &BuildObjects) -> BuildResult {
         let own = &node.kustomization;
         for (place, entry) in node.listed_in("crds", &own.crds) {
             if self.text_of(node, entry).at(&place)?.is_some_and(|text| text.is_empty()) {
-                let why = format!("`{}` is empty", masked_value(entry));
-                return refuse(why).at(&place);
+                return refuse(format!("`{}` is empty", masked_value(entry))).at(&place);
             }
         }
         let plugins = node

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::{Mapping, Value};
 
-use super::budget::{EvaluationBudget, size};
+use super::budget::{BuildBudget, size};
 use super::go_yaml;
 use super::json_patch::JsonPatchOperation;
 use super::merge::{StrategicMerge, replaces_all};
@@ -154,7 +154,7 @@ impl MergePatch {
         &self,
         object: &mut BuildObject,
         keeps_refused: bool,
-        budget: &EvaluationBudget,
+        budget: &BuildBudget,
     ) -> StepResult<bool> {
         let version = object.text(&["apiVersion"]);
         let Id { kind, name, namespace, .. } = object.id();

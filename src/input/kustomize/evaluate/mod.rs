@@ -62,7 +62,7 @@ use crate::base::grouping::grouped;
 use crate::base::text::yaml;
 use crate::input::load::{Document, Files};
 pub(crate) use agent_build::AgentBuild;
-use budget::{EvaluationBudget, MAX_TOO_LARGE};
+use budget::{BuildBudget, MAX_TOO_LARGE};
 pub use failure::EvaluationError;
 use failure::{BuildFailure, BuildResult, FailureAt, StepResult, defer, refuse};
 use index::ObjectIndex;
@@ -245,7 +245,7 @@ impl Builds {
         };
         // Files are parsed once, even if several roots build them.
         let read: HashMap<Utf8PathBuf, ResourceFile> = files.par_iter().filter_map(read).collect();
-        let mut budget = EvaluationBudget::default();
+        let mut budget = BuildBudget::default();
         let mut too_large = 0;
         let mut evaluated = EvaluationResult::default();
         let mut objects: BTreeMap<DocumentKey, Vec<(BuildObject, Vec<usize>)>> = BTreeMap::new();
@@ -260,7 +260,7 @@ impl Builds {
                         failure.is_known |= too_large > MAX_TOO_LARGE;
                         // Other builds must not lack what this one has used up.
                         if too_large <= MAX_TOO_LARGE {
-                            budget = EvaluationBudget::default();
+                            budget = BuildBudget::default();
                         }
                     }
                     if changed.contains(&root) {
@@ -365,7 +365,7 @@ impl Builds {
             agents: agents.collect(),
             ..EvaluatedFiles::default()
         };
-        let budget = EvaluationBudget::default();
+        let budget = BuildBudget::default();
         BuildEvaluation::new(self, repo, &wanted, &read, &budget).build(built.directory)
     }
 
@@ -408,7 +408,7 @@ impl Builds {
         asks: impl Fn(&Utf8Path) -> bool,
     ) -> Vec<(Utf8PathBuf, String)> {
         let texts = files.iter().map(|(path, text)| (path.as_path(), text.as_str()));
-        let (builds, _) = Self::new(texts.filter_map(kustomization_of).collect());
+        let builds = Self::default().with_files(texts);
         let files = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
         let repo = Files::in_memory(files);
         let roots = builds.roots().enumerate().filter(|(_, root)| asks(&root.directory));
@@ -434,7 +434,7 @@ struct BuildEvaluation<'a> {
     repo: &'a Files,
     wanted: &'a EvaluatedFiles<'a>,
     read: &'a HashMap<Utf8PathBuf, ResourceFile>,
-    budget: &'a EvaluationBudget,
+    budget: &'a BuildBudget,
     /// Directories on the path to the one that is being built.
     inside: Vec<Utf8PathBuf>,
     /// References that the kustomizations so far configure.
@@ -464,7 +464,7 @@ impl<'a> BuildEvaluation<'a> {
         repo: &'a Files,
         wanted: &'a EvaluatedFiles<'a>,
         read: &'a HashMap<Utf8PathBuf, ResourceFile>,
-        budget: &'a EvaluationBudget,
+        budget: &'a BuildBudget,
     ) -> Self {
         BuildEvaluation {
             builds,

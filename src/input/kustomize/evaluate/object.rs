@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
 use super::StepResult;
-use super::budget::EvaluationBudget;
+use super::budget::BuildBudget;
 use crate::base::api::host;
 use crate::base::finding::{ComponentLevel, ForeignValue, Origin, Place, RouteStep};
 pub(super) use crate::base::text::yaml::scalar_text;
@@ -294,7 +294,7 @@ impl BuildObject {
         routes: Vec<(Vec<RouteStep>, bool)>,
         place: &Place,
         goes_on: bool,
-        budget: &EvaluationBudget,
+        budget: &BuildBudget,
     ) -> StepResult {
         for (route, replaces) in routes {
             budget.step(1 + self.changes.len() / 8)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::{Mapping, Value};
 
-use super::budget::EvaluationBudget;
+use super::budget::BuildBudget;
 use super::index::ObjectIndex;
 use super::merge_patch::ParsedPatch;
 use super::object::{BuildObject, Id};
@@ -129,7 +129,7 @@ impl OverlayBuild<'_> {
         file: impl Fn(&str) -> Option<PatchFile<'f>>,
         overlay: &Utf8Path,
     ) -> StepResult {
-        let budget = EvaluationBudget::default();
+        let budget = BuildBudget::default();
         let place = Place::File(overlay.into());
         let (index, objects) = (&mut self.index, &mut self.after);
         let mut patched =

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::json;
 use yaml_serde::{Mapping, Value};
 
-use super::budget::EvaluationBudget;
+use super::budget::BuildBudget;
 use super::index::ObjectIndex;
 use super::json_patch::{self, JsonPatchOperation};
 use super::merge_patch::{MergePatch, ParsedPatch, no_patch};
@@ -21,7 +21,7 @@ use crate::base::finding::{Place, RouteStep};
 use crate::base::layout::KUSTOMIZATION;
 use crate::base::text::credentials::masked_value;
 use crate::base::text::{non_empty, yaml};
-use crate::input::kustomize::{Builds, KustomizationNode, join};
+use crate::input::kustomize::{BuildNode, Builds, join};
 use crate::input::load::Files;
 
 /// Name of the file with objects to patch.
@@ -80,7 +80,7 @@ impl BuildEvaluation<'_> {
     pub(super) fn apply_patches(
         &self,
         list: &'static str,
-        node: &KustomizationNode,
+        node: &BuildNode,
         objects: &mut BuildObjects,
     ) -> BuildResult {
         let own = &node.kustomization;
@@ -118,8 +118,7 @@ impl BuildEvaluation<'_> {
             }
         }
         if !has_patch {
-            let why = format!("`{list}` has no patch");
-            return refuse(why).at(&node.origin.at([list]));
+            return refuse(format!("`{list}` has no patch")).at(&node.origin.at([list]));
         }
         patched.objects.list.retain(|object| !object.is_deleted);
         Ok(())
@@ -136,7 +135,7 @@ impl BuildEvaluation<'_> {
     /// Parses a patch, or returns `None` if it is not in the repo.
     fn parsed_patch(
         &self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         entry: &PatchEntry<'_>,
         place: &Place,
     ) -> StepResult<Option<ParsedPatch>> {
@@ -156,7 +155,7 @@ pub(super) struct PatchedObjects<'a> {
     pub(super) vital: Option<&'a HashSet<Arc<Utf8Path>>>,
     /// Set if patches of the output come first, whose values are not known yet.
     pub(super) lacks_output: bool,
-    pub(super) budget: &'a EvaluationBudget,
+    pub(super) budget: &'a BuildBudget,
     pub(super) index: &'a mut ObjectIndex,
     pub(super) objects: &'a mut BuildObjects,
 }

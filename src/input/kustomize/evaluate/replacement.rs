@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::budget::EvaluationBudget;
+use super::budget::BuildBudget;
 use super::field_path::{FieldPathWalk, is_scalar, lookup, plain, split};
 use super::object::{BuildObject, Id, scalar_text};
 use super::references::is_selected;
@@ -62,7 +62,7 @@ impl Replacement {
         &self,
         objects: &mut [BuildObject],
         place: &Place,
-        budget: &EvaluationBudget,
+        budget: &BuildBudget,
     ) -> StepResult {
         let Some(targets) = &self.targets else {
             return refuse("a replacement has no targets");
@@ -79,13 +79,12 @@ impl Replacement {
 
     /// Returns the source value and its location.
     fn value(&self, objects: &[BuildObject]) -> StepResult<SourceValue> {
-        const NEITHER: &str = "a replacement must have either `source` or `sourceValue`";
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => {
                 return Ok(SourceValue { value: Value::from(value.as_str()), from: None });
             }
-            _ => return refuse(NEITHER),
+            _ => return refuse("a replacement must have either `source` or `sourceValue`"),
         };
         let is_meant =
             |(_, object): &(usize, &BuildObject)| object.ids().iter().any(|id| source.is(id));
@@ -95,10 +94,9 @@ impl Replacement {
         };
         let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
         let parts = split(path);
-        let missing =
-            || EvaluationError::Refused(format!("the source of a replacement has no `{path}`"));
-        let value =
-            lookup(&object.value, &parts).filter(|value| !is_empty(value)).ok_or_else(missing)?;
+        let Some(value) = lookup(&object.value, &parts).filter(|value| !is_empty(value)) else {
+            return refuse(format!("the source of a replacement has no `{path}`"));
+        };
         let is_whole = source.options.delimiter.is_empty();
         Ok(SourceValue {
             value: source.options.select(value)?,
@@ -191,7 +189,7 @@ impl ReplacementTarget {
         value: &SourceValue,
         objects: &mut [BuildObject],
         place: &Place,
-        budget: &EvaluationBudget,
+        budget: &BuildBudget,
     ) -> StepResult {
         let Some(select) = &self.select else {
             return refuse("a target of a replacement has no `select`");
@@ -203,13 +201,8 @@ impl ReplacementTarget {
         for index in 0..objects.len() {
             let object = &objects[index];
             let ids = object.ids();
-            // kustomize rejects by labels or by id, not by both together.
-            let is_rejected = |reject: &Selector| {
-                reject.has_labels() && reject.selects_by_labels(object)
-                    || !reject.has_no_id() && ids.iter().any(|id| reject.selects_id(id))
-            };
             if !select.selects_by_labels(object)
-                || reject.iter().any(is_rejected)
+                || reject.iter().any(|reject| reject.rejects(object, &ids))
                 || !ids.iter().any(|id| select.selects_id(id))
             {
                 continue;
@@ -230,12 +223,11 @@ impl ReplacementTarget {
         path: &str,
         value: &Value,
         place: &Place,
-        budget: &EvaluationBudget,
+        budget: &BuildBudget,
     ) -> StepResult {
         let parts = split(path);
         if parts.len() > MAX_PARTS {
-            let why = format!("a path of a replacement has more than {MAX_PARTS} parts");
-            return defer(why);
+            return defer(format!("a path of a replacement has more than {MAX_PARTS} parts"));
         }
         let mut found: Vec<(Vec<RouteStep>, bool)> = Vec::new();
         let set = |old: &mut Value, route: &[RouteStep], is_new: bool| {
@@ -269,8 +261,7 @@ impl ReplacementTarget {
         };
         object.change(|whole| walk.at(whole, &parts, false))?;
         if walk.count == 0 {
-            let why = format!("a target of a replacement has no `{path}`");
-            return refuse(why);
+            return refuse(format!("a target of a replacement has no `{path}`"));
         }
         if is_scalar(value) {
             let new = found.iter().filter(|(_, replaces)| !replaces);

@@ -130,14 +130,14 @@ impl Selector {
         are_met(&self.labels, object, "labels") && are_met(&self.annotations, object, "annotations")
     }
 
-    /// Returns whether it selects by labels and annotations only.
-    pub(super) fn has_no_id(&self) -> bool {
-        let id = [&self.group, &self.version, &self.kind, &self.name, &self.namespace];
-        id.into_iter().all(AnchoredPattern::is_any)
-    }
-
-    pub(super) fn has_labels(&self) -> bool {
-        !self.labels.selects_all() || !self.annotations.selects_all()
+    /// Returns whether a replacement leaves out an object by this target. kustomize compares labels or
+    /// ids, not both together.
+    pub(super) fn rejects(&self, object: &BuildObject, ids: &[Id]) -> bool {
+        let mut id =
+            [&self.group, &self.version, &self.kind, &self.name, &self.namespace].into_iter();
+        let has_labels = !self.labels.selects_all() || !self.annotations.selects_all();
+        has_labels && self.selects_by_labels(object)
+            || !id.all(AnchoredPattern::is_any) && ids.iter().any(|id| self.selects_id(id))
     }
 
     fn is_of_kind(&self, id: &Id) -> bool {

@@ -9,7 +9,7 @@ use super::EvaluatedFiles;
 use crate::base::api::kustomization::{Kustomization, has};
 use crate::base::grouping::grouped;
 use crate::base::text::non_empty;
-use crate::input::kustomize::{Builds, KustomizationNode, join};
+use crate::input::kustomize::{BuildNode, Builds, join};
 
 impl Kustomization {
     /// Returns whether it changes objects by more than a namespace.
@@ -43,7 +43,7 @@ impl Builds {
         let listing = grouped(entries);
         // A component changes the kustomizations that list it. A path outside the repo may be a
         // remote component.
-        let changes = |(directory, node): &(&Utf8PathBuf, &KustomizationNode)| {
+        let changes = |(directory, node): &(&Utf8PathBuf, &BuildNode)| {
             let is_foreign = |path: &String| {
                 join(directory, path).is_none_or(|path| {
                     let is_output = wanted.output.is_some_and(|output| path.starts_with(output));

@@ -15,7 +15,7 @@ use super::{
 use crate::base::api::kustomization::{Kustomization, has};
 use crate::base::finding::{Place, RouteStep, below};
 use crate::base::text::{non_empty, yaml};
-use crate::input::kustomize::KustomizationNode;
+use crate::input::kustomize::BuildNode;
 
 /// Kinds to which `replicas` applies without `configurations`.
 const KINDS_WITH_REPLICAS: [&str; 4] =
@@ -23,11 +23,7 @@ const KINDS_WITH_REPLICAS: [&str; 4] =
 
 impl BuildEvaluation<'_> {
     /// Transforms the objects in kustomize's order.
-    pub(super) fn transform(
-        &self,
-        node: &KustomizationNode,
-        objects: &mut BuildObjects,
-    ) -> BuildResult {
+    pub(super) fn transform(&self, node: &BuildNode, objects: &mut BuildObjects) -> BuildResult {
         let kustomization = &node.kustomization;
         self.budget.step(4 * objects.list.len()).at(&Place::File(node.origin.file.clone()))?;
         if kustomization.openapi.as_ref().is_some_and(|openapi| openapi.contains_key("path")) {
@@ -45,8 +41,7 @@ impl BuildEvaluation<'_> {
         }
         // Agents write these fields over those of the kustomization.
         let naming = |field: fn(&Kustomization) -> &Option<String>| {
-            let is_set =
-                |node: &&KustomizationNode| non_empty(field(&node.kustomization)).is_some();
+            let is_set = |node: &&BuildNode| non_empty(field(&node.kustomization)).is_some();
             added.filter(is_set).unwrap_or(node)
         };
         if set_namespace(naming(|own| &own.namespace), objects) {
@@ -82,7 +77,7 @@ impl BuildEvaluation<'_> {
 
     fn set_labels_and_annotations(
         &self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         objects: &mut BuildObjects,
     ) -> BuildResult {
         let own = &node.kustomization;
@@ -126,8 +121,8 @@ impl BuildEvaluation<'_> {
             let pairs = metadata.and_then(|metadata| metadata.get(field));
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
                 let shown = object.id().shown();
-                let why = format!("`metadata.{field}` of the {shown} is not a mapping");
-                return refuse(why).at(place);
+                return refuse(format!("`metadata.{field}` of the {shown} is not a mapping"))
+                    .at(place);
             }
             object.set(&["metadata", field, name], value, place);
         }
@@ -135,7 +130,7 @@ impl BuildEvaluation<'_> {
     }
 
     /// Refuses an entry of `replicas` that applies to no object.
-    fn check_replicas(&self, node: &KustomizationNode, objects: &BuildObjects) -> BuildResult {
+    fn check_replicas(&self, node: &BuildNode, objects: &BuildObjects) -> BuildResult {
         for (place, entry) in node.listed_in("replicas", &node.kustomization.replicas) {
             self.budget.step(objects.list.len()).at(&place)?;
             let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -158,7 +153,7 @@ impl BuildEvaluation<'_> {
     /// Applies an entry of `replacements`.
     fn replace(
         &self,
-        node: &KustomizationNode,
+        node: &BuildNode,
         entry: &Value,
         place: &Place,
         objects: &mut BuildObjects,
@@ -207,7 +202,7 @@ impl BuildEvaluation<'_> {
 
 /// Refuses labels and annotations that an agent adds to a kustomization that has them: Argo CD adds
 /// them by `kustomize edit add`.
-fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> BuildResult {
+fn check_unforced(node: &BuildNode, added: &BuildNode) -> BuildResult {
     let (own, new) = (&node.kustomization, &added.kustomization);
     for (field, own, new) in [
         ("commonLabels", &own.common_labels, &new.common_labels),
@@ -231,7 +226,7 @@ fn check_unforced(node: &KustomizationNode, added: &KustomizationNode) -> BuildR
 }
 
 /// Sets the namespace of all namespaced objects. Returns whether there is one to set.
-fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
+fn set_namespace(node: &BuildNode, objects: &mut BuildObjects) -> bool {
     let Some(namespace) = non_empty(&node.kustomization.namespace) else {
         return false;
     };
@@ -249,7 +244,7 @@ fn set_namespace(node: &KustomizationNode, objects: &mut BuildObjects) -> bool {
 }
 
 /// Adds the name prefix or suffix to all names.
-fn set_affix(field: &str, node: &KustomizationNode, objects: &mut BuildObjects) {
+fn set_affix(field: &str, node: &BuildNode, objects: &mut BuildObjects) {
     let own = &node.kustomization;
     let is_prefix = field == "namePrefix";
     let affix = if is_prefix { &own.name_prefix } else { &own.name_suffix };

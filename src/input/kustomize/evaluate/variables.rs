@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use yaml_serde::{Mapping, Value};
 
-use super::budget::EvaluationBudget;
+use super::budget::BuildBudget;
 use super::envsubst::{self, MAX_BYTES, SubstitutedText};
 use super::object::{BuildObject, Id, text_at};
 use super::{BuildResult, EvaluationError, FailureAt, StepResult, go_yaml};
@@ -31,11 +31,7 @@ pub(crate) struct SubstitutionVariables {
 
 impl SubstitutionVariables {
     /// Substitutes the variables in the text of an object. Expressions with unknown values stay.
-    pub(super) fn replace_in(
-        &self,
-        object: &mut BuildObject,
-        budget: &EvaluationBudget,
-    ) -> BuildResult {
+    pub(super) fn replace_in(&self, object: &mut BuildObject, budget: &BuildBudget) -> BuildResult {
         let is_off = |field| {
             text_at(&object.value, &["metadata", field, SUBSTITUTE]).as_deref() == Some("disabled")
         };
@@ -55,22 +51,18 @@ impl SubstitutionVariables {
         if uses.is_empty() {
             return Ok(());
         }
-        let value = match self.substituted(&object.value, budget) {
-            Err(problem) => {
-                // The first expression that fails by itself. A failure may take several of them.
-                let mut left = MAX_BYTES;
-                let is_refused = |(_, text): &&(Vec<RouteStep>, String)| {
-                    let made = self.substitute(text, &mut left);
-                    let parsed =
-                        made.map(|made| go_yaml::parse_object(&format!("a: {}", made.text)));
-                    !parsed.is_ok_and(|parsed| parsed.is_ok())
-                };
-                let (route, _) = uses.iter().find(is_refused).unwrap_or(&uses[0]);
-                return Err(problem).at(&object.place_of(route));
-            }
-            Ok(value) => value,
-        };
-        let Some(mut value) = value else { return Ok(()) };
+        let substituted = self.substituted(&object.value, budget).or_else(|problem| {
+            // The first expression that fails by itself. A failure may take several of them.
+            let mut left = MAX_BYTES;
+            let is_refused = |(_, text): &&(Vec<RouteStep>, String)| {
+                let made = self.substitute(text, &mut left);
+                let parsed = made.map(|made| go_yaml::parse_object(&format!("a: {}", made.text)));
+                !parsed.is_ok_and(|parsed| parsed.is_ok())
+            };
+            let (route, _) = uses.iter().find(is_refused).unwrap_or(&uses[0]);
+            Err(problem).at(&object.place_of(route))
+        });
+        let Some(mut value) = substituted? else { return Ok(()) };
         check_metadata(&mut value, object)?;
         object.value = value;
         let mut left = MAX_BYTES;
@@ -93,11 +85,7 @@ impl SubstitutionVariables {
 
     /// Returns an object after the substitution in its text; `None` if unknown values may complete
     /// it.
-    fn substituted(
-        &self,
-        object: &Mapping,
-        budget: &EvaluationBudget,
-    ) -> StepResult<Option<Mapping>> {
+    fn substituted(&self, object: &Mapping, budget: &BuildBudget) -> StepResult<Option<Mapping>> {
         let text = go_yaml::to_text(object)
             .map_err(|error| EvaluationError::Undetermined(error.to_string()))?;
         let SubstitutedText { text, is_partial } = self.substitute(&text, &mut { MAX_BYTES })?;
@@ -272,7 +260,7 @@ mod tests {
         let text = format!("metadata: {{name: a}}\nspec:\n{}", texts.collect::<String>());
         let origin = Origin::for_file(Arc::from(Utf8Path::new("a.yaml")), &text);
         let mut object = BuildObject::new(origin, yaml_serde::from_str(&text).unwrap());
-        let failed = variables.replace_in(&mut object, &EvaluationBudget::default()).err();
+        let failed = variables.replace_in(&mut object, &BuildBudget::default()).err();
         assert!(matches!(failed.unwrap().problem, EvaluationError::Undetermined(_)));
     }
 }

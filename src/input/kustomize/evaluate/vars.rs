@@ -7,7 +7,7 @@ use super::object::{BuildObject, Id};
 use super::replacement::NAME;
 use super::{BuildEvaluation, BuildObjects, BuildResult, FailureAt, defer, refuse};
 use crate::base::finding::Place;
-use crate::input::kustomize::KustomizationNode;
+use crate::input::kustomize::BuildNode;
 
 /// A variable, with the field that has its value.
 #[derive(Debug, Clone)]
@@ -19,11 +19,7 @@ pub(super) struct Var {
 
 impl BuildEvaluation<'_> {
     /// Adds the variables of a kustomization.
-    pub(super) fn collect_vars(
-        &self,
-        node: &KustomizationNode,
-        objects: &mut BuildObjects,
-    ) -> BuildResult {
+    pub(super) fn collect_vars(&self, node: &BuildNode, objects: &mut BuildObjects) -> BuildResult {
         for (place, entry) in node.listed_in("vars", &node.kustomization.vars) {
             let steps = objects.list.len() + objects.vars.len();
             self.budget.step(steps).at(&place)?;
@@ -50,8 +46,8 @@ impl BuildEvaluation<'_> {
                 objects.list.iter_mut().filter(|object| object.ids().iter().any(is_meant));
             if let Some(first) = found.next() {
                 if found.next().is_some() {
-                    let why = format!("the variable `{name}` matches several objects");
-                    return refuse(why).at(&place);
+                    return refuse(format!("the variable `{name}` matches several objects"))
+                        .at(&place);
                 }
                 first.vars.push(name.clone());
             }
@@ -101,8 +97,7 @@ impl BuildObjects {
     /// Adds a variable, whose name must be new.
     pub(super) fn add_var(&mut self, var: Var) -> BuildResult {
         if self.vars.iter().any(|other| other.name == var.name) {
-            let why = format!("duplicate variable `{}`", var.name);
-            return refuse(why).at(&var.place);
+            return refuse(format!("duplicate variable `{}`", var.name)).at(&var.place);
         }
         self.vars.push(var);
         Ok(())
