@@ -2,10 +2,11 @@
 
 use super::assignments::Assignments;
 use super::eligibility::{self, Needs, Refusal, RequiredSystem};
-use super::violations::{EXTERNALLY_PROVISIONED, Violation, in_use_as};
+use super::violations::{Violation, in_use_as};
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::finding::{Code, DocumentField, Finding};
 use crate::site::Site;
+use crate::site::inventory::usage::EXTERNALLY_PROVISIONED;
 use crate::site::request::cluster::NodeSet;
 
 impl Assignments<'_> {

@@ -15,11 +15,8 @@ use crate::base::api::names::Part;
 use crate::base::api::topology_spread::shared_key;
 use crate::site::Site;
 use crate::site::inventory::Host;
-use crate::site::inventory::usage::HostUsage;
+use crate::site::inventory::usage::{EXTERNALLY_PROVISIONED, HostUsage};
 use crate::site::request::NodeSet;
-
-/// The field of a host on which Metal3 installs nothing.
-pub(super) const EXTERNALLY_PROVISIONED: &str = "externallyProvisioned";
 
 /// Provisioning state of Metal3 for hosts without a BMC.
 const UNMANAGED: &str = "unmanaged";
@@ -98,7 +95,7 @@ pub(super) fn own_violation(
         return Some(Violation::InMaintenance);
     }
     let is_for_machines = needs.is_some_and(|needs| !needs.system().is_required());
-    if is_for_machines && host.live.usage == Some(HostUsage::ExternallyProvisioned) {
+    if is_for_machines && host.live.usage == Some(HostUsage::System(EXTERNALLY_PROVISIONED)) {
         return Some(Violation::Reserved(EXTERNALLY_PROVISIONED));
     }
     let is_consumed =
@@ -164,7 +161,7 @@ fn condition_violation(host: &Host, needs: &Needs<'_>) -> Option<Violation> {
         // Metal3 leaves this state when the host gets a BMC, and any other by itself.
         Refusal::NotFree(state) => state == UNMANAGED && host.bmc().is_none(),
         // CAPM3 sets image and consumer at once. Hosts of SIPClusters may have other users.
-        Refusal::InUse(HostUsage::Image | HostUsage::CustomDeploy) => {
+        Refusal::InUse(HostUsage::System(field)) if field != EXTERNALLY_PROVISIONED => {
             host.live.is_object && needs.node_set.namespace.is_some()
         }
         _ => false,

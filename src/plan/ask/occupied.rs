@@ -7,7 +7,7 @@ use crate::base::api::names::{ClusterKey, Part};
 use crate::plan::eligibility::Needs;
 use crate::plan::violations::in_use_as;
 use crate::site::inventory::Host;
-use crate::site::inventory::usage::HostUsage;
+use crate::site::inventory::usage::{EXTERNALLY_PROVISIONED, HostUsage};
 use crate::site::request::{Cluster, NodeSet};
 
 /// A node set with its hosts.
@@ -61,7 +61,7 @@ impl<'a> PlannedSite<'a> {
         for host in reinstalled.flat_map(|set| set.hosts) {
             let live = &mut hosts[host].live;
             // Metal3 does not deprovision such a host.
-            if live.usage != Some(HostUsage::ExternallyProvisioned) {
+            if live.usage != Some(HostUsage::System(EXTERNALLY_PROVISIONED)) {
                 live.usage = None;
                 live.provisioning = Some("available".to_owned());
             }

@@ -15,7 +15,7 @@ use crate::plan::skew::{DomainLimit, DomainRule};
 use crate::plan::topology;
 use crate::site::inventory::registration::has_invalid_boot_mac;
 use crate::site::inventory::requirements::UnmetRequirement;
-use crate::site::inventory::usage::HostUsage;
+use crate::site::inventory::usage::{EXTERNALLY_PROVISIONED, HostUsage};
 use crate::site::inventory::{Evidence, Host};
 use crate::site::request::NodeSet;
 
@@ -220,7 +220,7 @@ fn not_applied_in_full(host: &Host, _: RequiredSystem) -> Option<Refusal> {
 fn unused(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     let usage = host.live.usage.as_ref()?;
     let is_system = match usage {
-        HostUsage::ExternallyProvisioned | HostUsage::Image | HostUsage::CustomDeploy => true,
+        HostUsage::System(_) => true,
         HostUsage::Consumer(_) | HostUsage::NodeReuse(_) => false,
     };
     (!(is_system && system.is_required())).then(|| Refusal::InUse(usage.clone()))
@@ -281,7 +281,10 @@ fn installed(host: &Host, system: RequiredSystem) -> Option<Refusal> {
         _ if !system.is_required() => true,
         Some(state) => INSTALLED_STATES.contains(&state.as_str()),
         // The MAC address of a host that is declared in git without status is the user's word.
-        None => system.is_of_named() || host.live.usage == Some(HostUsage::ExternallyProvisioned),
+        None => {
+            system.is_of_named()
+                || host.live.usage == Some(HostUsage::System(EXTERNALLY_PROVISIONED))
+        }
     };
     (!is_installed).then(|| Refusal::NotInstalled(host.live.provisioning.clone()))
 }

@@ -33,7 +33,6 @@ use crate::input::load::{Files, ReadError};
 use crate::input::settings::Settings;
 use crate::site::delivery::{Agents, RepoListing};
 use crate::site::inventory::addresses::{ClaimedAddresses, NamedObject};
-use crate::site::inventory::network_files;
 use crate::site::inventory::network_index::Networks;
 use crate::site::inventory::networks::{LocatedNetworkData, NetworkDataHolder, NetworkDataObject};
 use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartKey};
@@ -125,7 +124,7 @@ pub(super) fn named(
     });
     findings.extend(host_origin::complete(&mut hosts, naming));
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    networks.extend(network_files::generated(repo, &builds, &hosts.inputs, &namespace));
+    networks.add_generated(repo, &builds, &hosts.inputs, &namespace);
     networks.join_hosts(repo, &files, &hosts.inputs);
     findings.extend(concern.omitted_network_data(&networks, &hosts.inputs));
     let address_objects = name_address_objects(all.addresses, naming);

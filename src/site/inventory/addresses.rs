@@ -14,6 +14,7 @@ use crate::base::api::ipam::{
 };
 use crate::base::api::names::{HostKey, Namespace};
 use crate::base::finding::{Code, Finding, Origin, Place};
+use crate::base::grouping::occurrences;
 
 /// An address with its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +131,8 @@ impl ClaimedAddresses {
                 AddressObject::Pool(mut spec) => {
                     let pool = known.pools.entry(name.clone()).or_default();
                     let entries = mem::take(&mut spec.pre_allocations);
-                    let mut claims: BTreeMap<IpAddr, usize> = BTreeMap::new();
-                    for address in entries.values().filter_map(|text| text.parse().ok()) {
-                        *claims.entry(address).or_default() += 1;
-                    }
+                    let addresses = entries.values().filter_map(|text| text.parse().ok());
+                    let claims: BTreeMap<IpAddr, usize> = occurrences(addresses);
                     // IPAM refuses a pool with such an entry.
                     let why = |address: IpAddr| {
                         let outside = spec.excludes(address).then_some("is in none of its ranges");
@@ -144,11 +143,12 @@ impl ClaimedAddresses {
                     for (claim, text) in &entries {
                         let place = origin.at(["spec", "preAllocations", claim.as_str()]);
                         let title = format!("`{claim}` in the IPPool {name}");
-                        let is_variable = text.contains("${");
-                        let read = || read(&why, text, title, place.clone());
-                        let address = if is_variable { None } else { read() };
-                        let is_valid = address.is_some_and(|(_, is_valid)| is_valid);
-                        let address = address.map(|(address, _)| address);
+                        let address = match text.contains("${") {
+                            true => None,
+                            false => read(&why, text, title, place.clone()),
+                        };
+                        let (address, is_valid) = address.unzip();
+                        let is_valid = is_valid.unwrap_or_default();
                         let kept = KeptAddress { address, place, is_live, is_valid };
                         pool.kept.insert(claim.clone(), kept);
                     }

@@ -4,8 +4,6 @@
 //! and that are missing now. So a partial object with labels erases the spec of a host that the
 //! same agent applies in full elsewhere.
 
-use std::collections::BTreeMap;
-
 use crate::base::api::assignment;
 use crate::base::api::gitops::{FLUX_NAME, FLUX_NAMESPACE, GitopsAgent, TRACKING_ID};
 use crate::base::api::host::{self, Metadata};
@@ -40,43 +38,36 @@ fn by_agent(
     site: &str,
     settings: &Settings,
 ) -> Option<String> {
-    let empty = BTreeMap::new();
-    let annotations = live.annotations.as_ref().unwrap_or(&empty);
     let (by, words) = match agent {
-        GitopsAgent::Flux => flux_kustomization(live.labels.as_ref().unwrap_or(&empty)),
-        GitopsAgent::Argocd => application(key, annotations),
+        GitopsAgent::Flux => flux_kustomization(live),
+        GitopsAgent::Argocd => application(key, live),
     };
     if owns_spec(live, agent) {
         return Some(words);
     }
     // Without the agent's field manager on the spec, the last apply decides: another object's name,
     // or an apply of more than labels, means that the agent applies the full host.
-    let by = by?;
-    (!layout::is_agents_object_of_labels(by, site)
-        && !is_labels_alone(live, annotations, agent, settings))
-    .then_some(words)
+    let is_ours = layout::is_agents_object_of_labels(by?, site);
+    (!is_ours && !is_labels_alone(live, agent, settings)).then_some(words)
 }
 
 /// Returns the name and the description of the Kustomization that last applied a host.
-fn flux_kustomization(labels: &BTreeMap<String, String>) -> (Option<&str>, String) {
-    let Some(name) = labels.get(FLUX_NAME) else {
+fn flux_kustomization(live: &Metadata) -> (Option<&str>, String) {
+    let Some(name) = live.label(FLUX_NAME) else {
         return (None, "Flux".to_owned());
     };
-    let namespace =
-        labels.get(FLUX_NAMESPACE).map(|namespace| format!("{namespace}/")).unwrap_or_default();
+    let namespace = live.label(FLUX_NAMESPACE).map(|namespace| format!("{namespace}/"));
+    let namespace = namespace.unwrap_or_default();
     (Some(name), format!("the Flux Kustomization {namespace}{name}"))
 }
 
 /// Returns the name and the description of the Application that last applied a host. Like Argo CD,
 /// this ignores a tracking annotation that was copied from another object.
-fn application<'a>(
-    key: &HostKey,
-    annotations: &'a BTreeMap<String, String>,
-) -> (Option<&'a str>, String) {
+fn application<'a>(key: &HostKey, live: &'a Metadata) -> (Option<&'a str>, String) {
     // A tracking id ends in the object that it was written for.
     let own = format!(":{}/{}:{key}", host::GROUP, host::KIND);
-    let application = annotations.get(TRACKING_ID).and_then(|id| id.strip_suffix(own.as_str()));
-    let Some(application) = application else {
+    let Some(application) = live.annotation(TRACKING_ID).and_then(|id| id.strip_suffix(&own))
+    else {
         return (None, "Argo CD".to_owned());
     };
     // An Application outside of Argo CD's namespace is written `NAMESPACE_NAME`.
@@ -97,12 +88,9 @@ fn owns_spec(live: &Metadata, agent: GitopsAgent) -> bool {
 /// them.
 pub(crate) fn label_owners(live: &Metadata, keys: &[String]) -> Vec<GitopsAgent> {
     let owns = |agent: &GitopsAgent| {
-        let mut applied = live
-            .managed_fields
-            .iter()
-            .flatten()
-            .filter(|managed| managed.manager == agent.manager());
-        applied.any(|managed| keys.iter().any(|key| managed.has_label(key)))
+        live.managed_fields.iter().flatten().any(|managed| {
+            managed.manager == agent.manager() && keys.iter().any(|key| managed.has_label(key))
+        })
     };
     GitopsAgent::ALL.into_iter().filter(owns).collect()
 }
@@ -111,23 +99,16 @@ pub(crate) fn label_owners(live: &Metadata, keys: &[String]) -> Vec<GitopsAgent>
 ///
 /// A user's own object may apply these under any name. Every partial object has the merge
 /// annotation, and either an assignment or the annotation of a release.
-fn is_labels_alone(
-    live: &Metadata,
-    annotations: &BTreeMap<String, String>,
-    agent: GitopsAgent,
-    settings: &Settings,
-) -> bool {
-    let assigned = live
-        .labels
-        .as_ref()
-        .is_some_and(|labels| !settings.assignment.read(labels).claims.is_empty());
-    let merged = match agent {
+fn is_labels_alone(live: &Metadata, agent: GitopsAgent, settings: &Settings) -> bool {
+    let labels = live.labels.as_ref();
+    let is_assigned = labels.is_some_and(|it| !settings.assignment.read(it).claims.is_empty());
+    let is_merged = match agent {
         GitopsAgent::Flux => {
-            annotations.get(host::SSA).is_some_and(|ssa| ssa.eq_ignore_ascii_case("Merge"))
+            live.annotation(host::SSA).is_some_and(|ssa| ssa.eq_ignore_ascii_case("Merge"))
         }
-        GitopsAgent::Argocd => annotations
-            .get(host::SYNC_OPTIONS)
+        GitopsAgent::Argocd => live
+            .annotation(host::SYNC_OPTIONS)
             .is_some_and(|options| options.contains(MERGED_BY_ARGOCD)),
     };
-    merged && (assigned || annotations.contains_key(assignment::GIVEN_BACK))
+    is_merged && (is_assigned || live.annotation(assignment::GIVEN_BACK).is_some())
 }

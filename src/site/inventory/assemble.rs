@@ -15,13 +15,12 @@ use super::hardware::HardwareByHost;
 use super::host::Host;
 use super::host_document::HostDocument;
 use super::join::HostDescriptions;
-use super::maintenance::idle_marks;
 use super::network_index::Networks;
 use super::networks::UnnamedNetworkData;
 use super::registration::{self, in_number};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace};
 use crate::base::api::reservation::Tenants;
-use crate::base::finding::{Code, Finding, Place};
+use crate::base::finding::{Code, Finding, Place, RouteStep};
 use crate::base::grouping::{grouped, occurrences};
 use crate::input::kustomize::{BuildRoot, Builds};
 use crate::input::settings::gitops::HostsForm;
@@ -147,11 +146,9 @@ fn rank(document: &HostDocument) -> u8 {
 /// Reports mistakes that only all hosts together show.
 fn inventory_findings(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
     let hosts = inventory.hosts.as_slice();
-    let is_known = |host: &HostKey| inventory.by_key.contains_key(host);
-    let labels: Vec<_> = hosts.iter().map(|host| &host.labels).collect();
     let rules: [&(dyn Fn() -> Vec<Finding> + Sync); 5] = [
         &|| idle_reservations(hosts, settings),
-        &|| idle_marks(&labels, is_known, settings),
+        &|| idle_marks(inventory, settings),
         &|| bmc_addresses(hosts),
         &|| registration::mistakes(hosts),
         &|| ambiguous_networks(hosts),
@@ -177,12 +174,36 @@ fn idle_reservations(hosts: &[Host], settings: &Settings) -> Vec<Finding> {
     idle.map(describe).collect()
 }
 
+/// Reports labels and hosts of marks in the settings that match no host.
+fn idle_marks(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut report = |number: usize, problem: String, route: Vec<RouteStep>| {
+        let message = format!("maintenance mark {number} {problem}");
+        let finding = Finding::new(Code::IdleMark, message).at(settings.place(route));
+        findings.push(finding.help("fix the labels or hosts, or remove the mark"));
+    };
+    for (index, mark) in settings.maintenance.iter().enumerate() {
+        let route = |field: &'static str| vec!["maintenance".into(), index.into(), field.into()];
+        let is_idle = !inventory.hosts.iter().any(|host| mark.selects(&host.labels));
+        if !mark.labels.is_empty() && is_idle {
+            report(index + 1, "has labels that no host has".to_owned(), route("labels"));
+        }
+        let unknown = mark.hosts.iter().enumerate();
+        for (at, host) in unknown.filter(|(_, host)| inventory.index(host).is_none()) {
+            let mut route = route("hosts");
+            route.push(at.into());
+            report(index + 1, format!("names unknown host {host}"), route);
+        }
+    }
+    findings
+}
+
 /// Reports a root directory that no overlay can name: kustomize treats `..` in a name as the parent
 /// directory and refuses the path.
 fn unbuildable(root: &BuildRoot) -> Finding {
+    let directory = &root.directory;
     let message = format!(
-        "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
-        root.directory
+        "kustomize cannot be told of {directory}: it refuses `..` in the name of a directory"
     );
     Finding::new(Code::BuildRefused, message)
         .at(Place::File(root.file.clone()))
@@ -192,24 +213,20 @@ fn unbuildable(root: &BuildRoot) -> Finding {
 /// Reports an output directory below a root. An overlay there would be below its own base, which
 /// kustomize refuses.
 fn output_inside(root: &BuildRoot, output: &Utf8Path, builds: &Builds) -> Finding {
-    let help = if root.directory.as_str().is_empty() {
-        format!("move what it lists into a directory of its own, beside {output}")
-    } else {
-        let directory = &root.directory;
-        format!(
+    let BuildRoot { file, directory, .. } = root;
+    let message = format!(
+        "{file} renders hosts and lies above the output directory {output}: an overlay below its own base is a cycle"
+    );
+    let help = match directory.as_str() {
+        "" => format!("move what it lists into a directory of its own, beside {output}"),
+        _ => format!(
             "move {output} out of {directory}: set `output` in {} to another directory",
             settings::FILE
-        )
-    };
-    Finding::new(
-        Code::OutputInsideRoot,
-        format!(
-            "{} renders hosts and lies above the output directory {output}: an overlay below its own base is a cycle",
-            root.file
         ),
-    )
-    .at(builds.resources_of(root))
-    .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
+    };
+    Finding::new(Code::OutputInsideRoot, message)
+        .at(builds.resources_of(root))
+        .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
 }
 
 /// Maximum number of hosts in one build. The time of `kustomize build` is quadratic in the hosts,
@@ -222,12 +239,9 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     let describe = |(root, count): (usize, usize)| {
         let root = &inventory.roots[&root];
         let file = &root.file;
-        Finding::new(
-            Code::LargeBuild,
-            format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}"),
-        )
-        .at(builds.resources_of(root))
-        .help(
+        let message =
+            format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}");
+        Finding::new(Code::LargeBuild, message).at(builds.resources_of(root)).help(
             "the time of `kustomize build` grows with the square of the hosts, and Argo CD ends a build after 90 \
              seconds: split it, such as by rack, into kustomizations that no other one lists",
         )
@@ -279,19 +293,15 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
 
 /// Compares names in natural order: runs of digits by value, the rest by character.
 pub(crate) fn natural(a: &str, b: &str) -> Ordering {
-    for (part_a, part_b) in parts(a).zip(parts(b)) {
-        let are_numbers = part_a[0].is_ascii_digit() && part_b[0].is_ascii_digit();
-        let order = match are_numbers {
-            true => value(part_a).cmp(&value(part_b)),
-            false => part_a.cmp(part_b),
-        };
-        if order.is_ne() {
-            return order;
-        }
-    }
+    let mut orders =
+        parts(a).zip(parts(b)).map(|(a, b)| match a[0].is_ascii_digit() && b[0].is_ascii_digit() {
+            true => value(a).cmp(&value(b)),
+            false => a.cmp(b),
+        });
+    let first = orders.find(|order| order.is_ne());
     // `r01` and `r1` have equal values but are different names, so the order must not treat them as
     // equal.
-    parts(a).count().cmp(&parts(b).count()).then_with(|| a.cmp(b))
+    first.unwrap_or_else(|| parts(a).count().cmp(&parts(b).count()).then_with(|| a.cmp(b)))
 }
 
 /// Splits a name into runs of digits and of other characters.

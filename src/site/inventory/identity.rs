@@ -17,32 +17,28 @@ use crate::base::api::host::without_user;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::base::text::counted;
 use crate::base::text::credentials::masked_value;
 
 /// A value that identifies a machine.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub(crate) enum Identity {
     /// MAC address that each of the hosts boots from.
+    #[display("the boot MAC address `{_0}`")]
     BootMac(MacAddress),
     /// MAC address of a network card.
+    #[display("the MAC address `{_0}`")]
     Mac(MacAddress),
     /// Serial number.
+    #[display("the serial number `{}`", masked_value(_0))]
     Serial(Box<str>),
     /// BMC address as the first host has it, without credentials.
+    #[display("the BMC address `{}`", masked_value(_0))]
     Bmc(String),
 }
 
 impl Identity {
-    pub(crate) fn words(&self) -> String {
-        match self {
-            Self::BootMac(mac) => format!("the boot MAC address `{mac}`"),
-            Self::Mac(mac) => format!("the MAC address `{mac}`"),
-            Self::Serial(serial) => format!("the serial number `{}`", masked_value(serial)),
-            Self::Bmc(address) => format!("the BMC address `{}`", masked_value(address)),
-        }
-    }
-
     /// Returns the place of the identity in a host.
     pub(crate) fn place(&self, host: &Host) -> Place {
         match self {
@@ -121,14 +117,8 @@ pub(crate) fn shared<'a>(
 
 /// Groups the hosts behind one BMC by system. An address without a system may mean any.
 fn by_system(hosts: Vec<(usize, Option<String>)>) -> Vec<Vec<usize>> {
-    let mut by_system: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let mut systemless = Vec::new();
-    for (index, system) in hosts {
-        match system {
-            Some(system) => by_system.entry(system).or_default().push(index),
-            None => systemless.push(index),
-        }
-    }
+    let mut by_system = grouped(hosts.into_iter().map(|(index, system)| (system, index)));
+    let systemless = by_system.remove(&None).unwrap_or_default();
     if by_system.is_empty() {
         return vec![systemless];
     }
@@ -187,7 +177,7 @@ pub(crate) fn mark_same_machines(
             };
             let mark = || SameMachine {
                 host: first.key.clone(),
-                identity: shared.identity.words(),
+                identity: shared.identity.to_string(),
                 is_certain,
             };
             let known = marks.entry(*index).or_insert_with(mark);
@@ -216,8 +206,8 @@ fn differ(one: &Host, other: &Host) -> bool {
 
 fn finding(identities: &[SharedIdentity<'_>]) -> Option<Finding> {
     let first = identities.first()?;
-    let words: Vec<String> =
-        identities.iter().take(SHOWN).map(|shared| shared.identity.words()).collect();
+    let words = identities.iter().take(SHOWN).map(|shared| shared.identity.to_string());
+    let words: Vec<String> = words.collect();
     let message = format!("{} share {}", counted(first.hosts.len(), "host"), words.join(" and "));
     let help = match first.identity {
         Identity::BootMac(_) | Identity::Mac(_) => {

@@ -127,6 +127,9 @@ impl HostDescriptions {
             let devices = &settings.provisioning.devices;
             MachineProperties::new(found, data, *boot_mac, labels, devices)
         });
+        let marked = self.annotated(MAINTENANCE).map(|(document, reason)| {
+            (reason, document.origin.at(["metadata", "annotations", MAINTENANCE]))
+        });
         let mut host = Host {
             own_namespace: primary.own_namespace.clone(),
             namespace_by_settings: primary.namespace_by_settings,
@@ -155,7 +158,8 @@ impl HostDescriptions {
                     (state == Some("detached")).then_some(DETACHED_STATE)
                 }),
             reservations: self.reservations(labels, settings, findings),
-            maintenance: self.maintenance(&key, labels, settings, findings).map(Box::new),
+            maintenance: MaintenanceMark::for_host(&key, labels, marked, settings, findings)
+                .map(Box::new),
             disable_power_off: self
                 .all()
                 .filter_map(|document| document.host.spec.as_ref())
@@ -192,49 +196,33 @@ impl HostDescriptions {
         if let Some((document, text)) = self.annotated(RESERVED_FOR) {
             match text.parse() {
                 Ok(tenants) => all.push(tenants),
-                Err(error) => findings.push(
-                    Finding::new(
-                        Code::InvalidMark,
-                        format!("`{RESERVED_FOR}: {text}` names no tenants: an entry {error}"),
-                    )
-                    .at(document.origin.at(["metadata", "annotations", RESERVED_FOR]))
-                    .help("write namespaces or NAMESPACE/CLUSTER, separated by commas"),
-                ),
+                Err(error) => {
+                    let message =
+                        format!("`{RESERVED_FOR}: {text}` names no tenants: an entry {error}");
+                    let place = document.origin.at(["metadata", "annotations", RESERVED_FOR]);
+                    let help = "write namespaces or NAMESPACE/CLUSTER, separated by commas";
+                    let finding = Finding::new(Code::InvalidMark, message).at(place).help(help);
+                    findings.push(finding);
+                }
             }
         }
         all.into_iter().map(Arc::new).collect()
     }
 
-    /// Returns the maintenance mark. The settings outrank the annotation, because they have the end.
-    fn maintenance(
-        &self,
-        key: &HostKey,
-        labels: &BTreeMap<String, String>,
-        settings: &Settings,
-        findings: &mut Vec<Finding>,
-    ) -> Option<MaintenanceMark> {
-        let annotated = self.annotated(MAINTENANCE).map(|(document, reason)| {
-            let place = document.origin.at(["metadata", "annotations", MAINTENANCE]);
-            MaintenanceMark::from_annotation(key, reason, place)
-        });
-        let annotated =
-            annotated.and_then(|mark| mark.map_err(|finding| findings.push(finding)).ok());
-        MaintenanceMark::from_settings(key, labels, settings).or(annotated)
-    }
-
     fn live_state(&self) -> LiveState {
-        let is_live = |snapshot: &&HostDocument| snapshot.evidence == Evidence::Live;
-        let snapshot = self.snapshot.as_deref().filter(is_live);
+        let snapshot = self.snapshot.as_deref().filter(|it| it.evidence == Evidence::Live);
         let status = self.status();
-        let error = self.error();
+        let error = status.and_then(current_error);
         let error_type = status.and_then(|status| status.error_type.as_deref());
+        // Among equal usages, that of the live object is reported. A consumer says more than an image.
+        let usages = self.live_first().flat_map(HostUsage::all_of);
         LiveState {
             origin: snapshot.map(|live| live.origin.clone()),
             is_object: self.all().any(is_live_object),
             uid: snapshot.and_then(|live| live.host.metadata.uid.clone()).filter(|uid| is_uid(uid)),
             provisioning: status
                 .and_then(|status| shown(status.provisioning.as_ref()?.state.as_ref())),
-            usage: self.usage(),
+            usage: usages.min_by_key(|usage| !matches!(usage, HostUsage::Consumer(_))),
             machine_cluster: self.live_label(CLUSTER_NAME).map(Box::from),
             node_reuse: self.live_label(NODE_REUSE).map(Box::from),
             failed: error.is_some() && error_type != Some(host::PASSING_ERROR),
@@ -253,18 +241,13 @@ impl HostDescriptions {
     fn assignment_labels(&self, settings: &Settings) -> AssignmentLabels {
         let snapshot = self.snapshot.as_deref();
         let mut claims = Vec::new();
-        let mut read = |document: Option<&HostDocument>| {
-            let Some((document, labels)) = document
-                .and_then(|document| Some((document, document.host.metadata.labels.as_ref()?)))
-            else {
-                return Vec::new();
-            };
-            let found = settings.assignment.read(labels);
+        let mut read = |document: &HostDocument| {
+            let found = settings.assignment.read(document.host.metadata.labels.as_ref()?);
             claims.extend(found.claims.into_iter().map(|claim| (claim, document.origin.clone())));
-            found.keys
+            Some(found.keys)
         };
-        let in_manifest = read(self.manifest.as_deref());
-        let in_snapshot = read(snapshot);
+        let in_manifest = self.manifest.as_deref().and_then(&mut read).unwrap_or_default();
+        let in_snapshot = snapshot.and_then(read).unwrap_or_default();
         let owners = snapshot.map(|live| appliers::label_owners(&live.host.metadata, &in_snapshot));
         AssignmentLabels {
             claims,
@@ -311,21 +294,13 @@ impl HostDescriptions {
         }
         identity
     }
+}
 
-    fn error(&self) -> Option<String> {
-        let status = self.status()?;
-        let operational = status.operational_status.as_ref();
-        shown(status.error_message.as_ref())
-            .or_else(|| shown(status.error_type.as_ref()))
-            .or_else(|| operational.filter(|state| *state == "error").cloned())
-    }
-
-    /// Returns the usage of the host. A consumer comes first, because it says more than its image.
-    fn usage(&self) -> Option<HostUsage> {
-        // Among equal usages, that of the live object is reported.
-        let usages = self.live_first().flat_map(HostUsage::all_of);
-        usages.min_by_key(|usage| !matches!(usage, HostUsage::Consumer(_)))
-    }
+fn current_error(status: &BareMetalHostStatus) -> Option<String> {
+    let operational = status.operational_status.as_ref();
+    shown(status.error_message.as_ref())
+        .or_else(|| shown(status.error_type.as_ref()))
+        .or_else(|| operational.filter(|state| *state == "error").cloned())
 }
 
 fn is_live_object(document: &HostDocument) -> bool {
@@ -342,38 +317,30 @@ fn shown(text: Option<&String>) -> Option<String> {
 
 /// Reports a manifest that a build renders although the settings say that hosts are snapshots.
 fn observed_but_rendered(document: &HostDocument, builds: &Builds) -> Option<Finding> {
-    let root = builds.root(*document.roots.first()?);
-    let is_live = live_field(&document.host.metadata).is_some() || document.host.status.is_some();
-    (!is_live).then(|| {
-        Finding::new(
-            Code::ObservedButRendered,
-            format!(
-                "host {} is a manifest that {} renders, so it cannot be observed: labels applied to it as a second \
-                 object would erase its spec",
-                document.key, root.file
-            ),
-        )
-        .at(document.origin.name())
-        .help(format!(
-            "remove `inventory.mode: observed` from {}, or the host from the build",
-            settings::FILE
-        ))
-    })
+    let (key, root) = (&document.key, &builds.root(*document.roots.first()?).file);
+    if live_field(&document.host.metadata).is_some() || document.host.status.is_some() {
+        return None;
+    }
+    let message = format!(
+        "host {key} is a manifest that {root} renders, so it cannot be observed: labels applied to it as a second \
+         object would erase its spec"
+    );
+    let file = settings::FILE;
+    let help = format!("remove `inventory.mode: observed` from {file}, or the host from the build");
+    let place = document.origin.name();
+    Some(Finding::new(Code::ObservedButRendered, message).at(place).help(help))
 }
 
 /// Reports a copy of a live object that a build renders.
 fn live_copy(document: &HostDocument, builds: &Builds) -> Option<Finding> {
     let field = live_field(&document.host.metadata)?;
-    let root = builds.root(*document.roots.first()?);
-    let finding = Finding::new(
-        Code::ObservedButRendered,
-        format!(
-            "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; no API \
-             server takes it",
-            document.key, root.file
-        ),
+    let (key, root) = (&document.key, &builds.root(*document.roots.first()?).file);
+    let message = format!(
+        "host {key} has metadata.{field}, so it is a live object's copy, but {root} renders it as a manifest; no API \
+         server takes it"
     );
-    Some(finding.at(document.origin.at(["metadata", field])).help(format!(
+    let place = document.origin.at(["metadata", field]);
+    Some(Finding::new(Code::ObservedButRendered, message).at(place).help(format!(
         "take the snapshot out of the kustomization, or set `inventory: {{mode: observed}}` in {}",
         settings::FILE
     )))
@@ -384,26 +351,20 @@ fn rendered_by_two(document: &HostDocument, builds: &Builds) -> Option<Finding> 
     let [one, other, ..] = document.roots[..] else {
         return None;
     };
-    let finding = Finding::new(
-        Code::RenderedByTwo,
-        format!(
-            "host {} is rendered by two kustomizations, which would overwrite each other",
-            document.key
-        ),
-    )
-    .at(document.origin.name())
-    .see(builds.resources_of(builds.root(one)), "one")
-    .see(builds.resources_of(builds.root(other)), "the other");
+    let key = &document.key;
+    let message =
+        format!("host {key} is rendered by two kustomizations, which would overwrite each other");
+    let finding = Finding::new(Code::RenderedByTwo, message)
+        .at(document.origin.name())
+        .see(builds.resources_of(builds.root(one)), "one")
+        .see(builds.resources_of(builds.root(other)), "the other");
     Some(finding.help("make one of them a resource of the other, or remove the host from one"))
 }
 
 fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
-    Finding::new(
-        Code::NotRendered,
-        format!("no kustomization renders host `{host}`, but `inventory.mode` is `declared`"),
-    )
-    .at(snapshot.name())
-    .help(format!(
+    let message =
+        format!("no kustomization renders host `{host}`, but `inventory.mode` is `declared`");
+    Finding::new(Code::NotRendered, message).at(snapshot.name()).help(format!(
         "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
         settings::FILE
     ))

@@ -25,16 +25,15 @@ pub(crate) fn unclear_labels(
 ) -> Vec<Finding> {
     let finding = |label: &'static str| {
         let value = labels.get(label).filter(|value| value.parse::<bool>().is_err())?;
-        let finding = Finding::new(
-            Code::InvalidDeviceLabel,
-            format!(
-                "the label {label} of host {host} is `{value}`: neither `true` nor `false`, and ignored"
-            ),
+        let message = format!(
+            "the label {label} of host {host} is `{value}`: neither `true` nor `false`, and ignored"
         );
-        Some(finding.at(origin.at(["metadata", "labels", label])).help(format!(
-            "write {label}: \"{}\"; without the label, what inspection found counts",
-            probable_value(value)
-        )))
+        let probable = probable_value(value);
+        let help = format!(
+            "write {label}: \"{probable}\"; without the label, what inspection found counts"
+        );
+        let place = origin.at(["metadata", "labels", label]);
+        Some(Finding::new(Code::InvalidDeviceLabel, message).at(place).help(help))
     };
     [SRIOV, QAT].into_iter().filter_map(finding).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::base::api::date::Date;
 use crate::base::api::host::MAINTENANCE;
 use crate::base::api::names::HostKey;
-use crate::base::finding::{Code, Finding, Place, RouteStep};
+use crate::base::finding::{Code, Finding, Place};
 use crate::input::settings::Settings;
 use crate::input::settings::maintenance::Maintenance;
 
@@ -23,84 +23,47 @@ pub struct MaintenanceMark {
 }
 
 impl MaintenanceMark {
-    /// Returns the first mark of the settings that a host has.
-    pub(super) fn from_settings(
+    /// Returns the mark of a host. The settings outrank the annotation, because they have the end.
+    /// `annotated` is the value of the annotation, with its place.
+    pub(super) fn for_host(
         host: &HostKey,
         labels: &BTreeMap<String, String>,
+        annotated: Option<(&str, Place)>,
         settings: &Settings,
+        findings: &mut Vec<Finding>,
     ) -> Option<Self> {
+        let annotated = annotated.and_then(|(reason, place)| {
+            let reason = reason.trim();
+            if reason.is_empty() {
+                let message =
+                    format!("the annotation `{MAINTENANCE}` of host {host} has no reason");
+                findings.push(Finding::new(Code::InvalidMark, message).at(place).help(format!(
+                    "write the reason as its value, such as `{MAINTENANCE}: \"new memory\"`"
+                )));
+                return None;
+            }
+            Some(Self { reason: reason.into(), until: None, place })
+        });
         let mut marks = settings.maintenance.iter().enumerate();
-        let (index, mark) = marks.find(|(_, mark)| mark.marks(host, labels))?;
-        Some(Self {
-            reason: mark.reason.trim().into(),
-            until: mark.until,
-            place: settings.place(["maintenance".into(), index.into(), "reason".into()]),
-        })
+        let Some((index, mark)) = marks.find(|(_, mark)| mark.marks(host, labels)) else {
+            return annotated;
+        };
+        let place = settings.place(["maintenance".into(), index.into(), "reason".into()]);
+        Some(Self { reason: mark.reason.trim().into(), until: mark.until, place })
     }
-
-    /// Reads the annotation of a host.
-    pub(super) fn from_annotation(
-        host: &HostKey,
-        reason: &str,
-        place: Place,
-    ) -> Result<Self, Finding> {
-        if reason.trim().is_empty() {
-            let message = format!("the annotation `{MAINTENANCE}` of host {host} has no reason");
-            return Err(Finding::new(Code::InvalidMark, message).at(place).help(format!(
-                "write the reason as its value, such as `{MAINTENANCE}: \"new memory\"`"
-            )));
-        }
-        Ok(Self { reason: reason.trim().into(), until: None, place })
-    }
-}
-
-/// Reports labels and hosts of marks in the settings that match no host.
-pub(super) fn idle_marks(
-    labels: &[&BTreeMap<String, String>],
-    is_known: impl Fn(&HostKey) -> bool,
-    settings: &Settings,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut report = |number: usize, problem: String, route: Vec<RouteStep>| {
-        let message = format!("maintenance mark {number} {problem}");
-        findings.push(
-            Finding::new(Code::IdleMark, message)
-                .at(settings.place(route))
-                .help("fix the labels or hosts, or remove the mark"),
-        );
-    };
-    for (index, mark) in settings.maintenance.iter().enumerate() {
-        let route = |field: &'static str| vec!["maintenance".into(), index.into(), field.into()];
-        let is_idle = !labels.iter().any(|labels| mark.selects(labels));
-        if !mark.labels.is_empty() && is_idle {
-            report(index + 1, "has labels that no host has".to_owned(), route("labels"));
-        }
-        let unknown = mark.hosts.iter().enumerate();
-        for (at, host) in unknown.filter(|(_, host)| !is_known(host)) {
-            let mut route = route("hosts");
-            route.push(at.into());
-            report(index + 1, format!("names unknown host {host}"), route);
-        }
-    }
-    findings
 }
 
 /// Reports marks whose end is before today. They keep their effect.
 pub(crate) fn expired_marks(settings: &Settings, today: Date) -> Vec<Finding> {
     let expired = |(index, mark): (usize, &Maintenance)| {
         let until = mark.until.filter(|until| *until < today)?;
+        let (number, reason) = (index + 1, mark.reason.trim());
         let message = format!(
-            "maintenance mark {} (`{}`) expired on {until} and still has its effect",
-            index + 1,
-            mark.reason.trim()
+            "maintenance mark {number} (`{reason}`) expired on {until} and still has its effect"
         );
-        let finding = Finding::new(Code::IdleMark, message).at(settings.place([
-            "maintenance".into(),
-            index.into(),
-            "until".into(),
-        ]));
+        let place = settings.place(["maintenance".into(), index.into(), "until".into()]);
         let help = "remove the mark if the hosts may be used again, or set `until` to a later date";
-        Some(finding.help(help))
+        Some(Finding::new(Code::IdleMark, message).at(place).help(help))
     };
     settings.maintenance.iter().enumerate().filter_map(expired).collect()
 }

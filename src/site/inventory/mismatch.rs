@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use kube::core::{Expression, Selector, SelectorExt};
 
 use super::natural;
+use crate::base::api::label_query::required_label;
 use crate::base::api::names::{is_label_key, is_label_value};
 use crate::base::finding::{DocumentField, Finding, RouteStep};
 use crate::base::text::suggest::alike;
@@ -122,18 +123,16 @@ fn in_words(requirement: &Expression, hosts: &[Host]) -> String {
 
 /// Suggests a correction for a requirement that none of the hosts meets.
 fn hint(requirement: &Expression, hosts: &[Host]) -> Option<String> {
-    let (key, wanted): (_, Vec<&str>) = match requirement {
-        Expression::Equal(key, value) => (key, vec![value]),
-        Expression::In(key, values) => (key, values.iter().map(String::as_str).collect()),
-        // These requirements name no value that a host should have, so no value can be corrected.
-        Expression::Exists(key)
-        | Expression::NotIn(key, _)
-        | Expression::NotEqual(key, _)
-        | Expression::DoesNotExist(key) => (key, Vec::new()),
+    let key = required_label(requirement);
+    let wanted: Vec<&str> = match requirement {
+        Expression::Equal(_, value) => vec![value],
+        Expression::In(_, values) => values.iter().map(String::as_str).collect(),
+        // Other requirements name no value that a host should have, so no value can be corrected.
+        _ => Vec::new(),
     };
     let there = values(key, hosts);
     if there.is_empty() {
-        let other = similar_key(key, hosts.iter()).filter(|other| other != key)?;
+        let other = similar_key(key, hosts.iter()).filter(|other| *other != key)?;
         let there = values(other, hosts);
         let intended = intended(&wanted, &there)
             .map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
@@ -160,11 +159,8 @@ fn intended<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
 /// with similar spelling.
 pub(crate) fn similar_key<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
-    let keys: BTreeSet<&str> = hosts
-        .flat_map(|host| host.labels.keys())
-        .map(String::as_str)
-        .filter(|key| is_label_key(key))
-        .collect();
+    let keys = hosts.flat_map(|host| host.labels.keys()).map(String::as_str);
+    let keys: BTreeSet<&str> = keys.filter(|key| is_label_key(key)).collect();
     let wanted = name(key);
     let same_name = keys.iter().copied().find(|other| name(other) == wanted);
     same_name.or_else(|| alike(key, keys))
@@ -173,12 +169,8 @@ pub(crate) fn similar_key<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) 
 /// Returns the values of a label on some hosts, in natural order. Invalid label values are not
 /// shown.
 fn values<'a>(key: &str, hosts: &'a [Host]) -> Vec<&'a str> {
-    let values: BTreeSet<&str> = hosts
-        .iter()
-        .filter_map(|host| host.labels.get(key))
-        .map(String::as_str)
-        .filter(|value| is_label_value(value))
-        .collect();
+    let values = hosts.iter().filter_map(|host| host.labels.get(key)).map(String::as_str);
+    let values: BTreeSet<&str> = values.filter(|value| is_label_value(value)).collect();
     let mut values: Vec<&str> = values.into_iter().collect();
     values.sort_by(|a, b| natural(a, b));
     values

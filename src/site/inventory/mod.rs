@@ -3,9 +3,8 @@
 //! * `assemble`: every host once; `join` makes a `host` from its `host_document`s.
 //! * `evidence`: proof that labels of a host arrive; `appliers`: agents that apply a host.
 //! * `apply_options`: options by which agents lose labels or replace hosts.
-//! * `networks`: addresses of hosts, found by `network_index`. `network_files` reads what
-//!   generators make, `keyless` finds Secrets without network data, and `network_remedy`
-//!   explains how to add some. `addresses`: addresses from other sources.
+//! * `networks`: network data of hosts, found by `network_index`; `network_remedy` explains how to
+//!   add some. `addresses`: addresses from other sources.
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
 //! * `hardware`: results of inspection; `machine`: their part that decides about nodes;
 //!   `requirements`: what node sets require of it.
@@ -25,11 +24,9 @@ pub(crate) mod host_document;
 pub(crate) mod hosts_by_mac;
 pub(crate) mod identity;
 mod join;
-pub mod keyless;
 pub mod machine;
 pub mod maintenance;
 pub mod mismatch;
-pub(crate) mod network_files;
 pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;

@@ -7,15 +7,16 @@ use camino::Utf8PathBuf;
 
 use super::addresses::ClaimedAddresses;
 use super::host_document::HostDocument;
-use super::keyless::{self, KeylessSecret};
 use super::networks::{
-    HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NoNetworkData,
-    UnnamedNetworkData,
+    HostNetworkData, KeylessSecret, LocatedNetworkData, NetworkDataError, NetworkDataHolder,
+    NoNetworkData, UnnamedNetworkData, keyless_secrets, read_text, read_value,
 };
+use crate::base::api::kustomization::GeneratorValue;
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
-use crate::base::api::network_data::MalformedNetworkData;
+use crate::base::api::network_data::{MalformedNetworkData, SECRET_KEYS};
 use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::{Code, Finding, Origin};
+use crate::input::kustomize::{Builds, ReachedGenerator};
 use crate::input::load::Files;
 
 /// All network data of a repo.
@@ -40,6 +41,66 @@ impl Extend<LocatedNetworkData> for Networks {
 }
 
 impl Networks {
+    /// Adds the network data that generators of kustomizations make under names that hosts refer to.
+    pub(crate) fn add_generated(
+        &mut self,
+        repo: &Files,
+        builds: &Builds,
+        hosts: &[HostDocument],
+        namespace: &dyn Fn(&Origin) -> Option<String>,
+    ) {
+        if !builds.generated().any(|generated| generated.is_secret()) {
+            return;
+        }
+        let mut wanted: HashSet<String> = HashSet::new();
+        for key in hosts.iter().flat_map(HostDocument::network_secrets) {
+            // The name may end in the hash that kustomize appends.
+            wanted.extend(key.name.as_str().rsplit_once('-').map(|(base, _)| base.to_owned()));
+            wanted.insert(key.name.to_string());
+        }
+        for generated in builds.generated().filter(ReachedGenerator::is_secret) {
+            let name = generated.generator.name.as_deref().filter(|name| wanted.contains(*name));
+            let Some(name) = name.and_then(|name| name.parse::<ObjectName>().ok()) else {
+                continue;
+            };
+            // Another program's format is reported as such.
+            let keys = [SECRET_KEYS[0], SECRET_KEYS[1], NMSTATE];
+            let Some((list, index, value)) = generated.generator.value(&keys) else {
+                continue;
+            };
+            let field = generated.entry(list, index);
+            let data = match value {
+                GeneratorValue::Literal(value) => read_value(value, false),
+                GeneratorValue::File(entry) => {
+                    let file = generated.path(entry).unwrap_or_else(|| entry.into());
+                    match repo.plain_text(&file) {
+                        Ok(Some(text)) => read_text(&text),
+                        _ => Err(NetworkDataError::NoFile(file)),
+                    }
+                }
+            };
+            let data = data.map(Arc::new);
+            for reach in generated.reaches {
+                let given = reach.namespace.as_ref().map(|(namespace, _)| namespace.clone());
+                let namespace = given
+                    .or_else(|| generated.generator.namespace.clone())
+                    .or_else(|| namespace(generated.origin));
+                let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else {
+                    continue;
+                };
+                let key = SecretKey { namespace, name: name.clone() };
+                self.extend([LocatedNetworkData {
+                    holder: NetworkDataHolder { is_generated: true, key },
+                    field: field.clone(),
+                    is_declared: true,
+                    is_live: false,
+                    overrides: generated.generator.overrides(),
+                    data: data.clone(),
+                }]);
+            }
+        }
+    }
+
     /// Joins network data with the hosts that name it.
     pub(crate) fn join_hosts(
         &mut self,
@@ -68,7 +129,7 @@ impl Networks {
                 None => lacking.extend(names),
             }
         }
-        self.keyless = keyless::find(repo, files, &lacking);
+        self.keyless = keyless_secrets(repo, files, &lacking);
         self.unnamed = self.unnamed_but(&named);
     }
 
@@ -78,25 +139,22 @@ impl Networks {
         let has_networks = |held: &LocatedNetworkData| matches!(&held.data, Ok(data) if data.ids().next().is_some());
         let holders = self.held.values();
         let secrets = holders.filter_map(|all| all.iter().find(|held| !held.holder.is_generated));
-        let is_named = |held: &LocatedNetworkData| named.contains(&held.holder.key);
-        let mut unnamed: Vec<UnnamedNetworkData> = secrets
-            .clone()
-            .filter(|held| !is_named(held) && !held.is_live && has_networks(held))
-            .map(|held| UnnamedNetworkData {
-                key: held.holder.key.clone(),
-                origin: held.field.origin.clone(),
-            })
-            .collect();
+        let place = |held: &LocatedNetworkData| {
+            let Origin { file, first_line, .. } = &held.field.origin;
+            (file.clone(), *first_line)
+        };
+        let is_named = |held: &&LocatedNetworkData| named.contains(&held.holder.key);
         // Several builds may put one Secret into several namespaces. It is named if a host of any
         // of these names it.
-        let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
-        let mut seen: HashSet<_> =
-            secrets.filter(|held| is_named(held)).map(|held| place(&held.field.origin)).collect();
-        unnamed.sort_by(|a, b| {
-            place(&a.origin).cmp(&place(&b.origin)).then_with(|| a.key.cmp(&b.key))
-        });
-        unnamed.retain(|secret| seen.insert(place(&secret.origin)));
-        unnamed
+        let named_places: HashSet<_> = secrets.clone().filter(is_named).map(place).collect();
+        let mut unnamed = BTreeMap::new();
+        for held in secrets.filter(|it| !is_named(it) && !it.is_live && has_networks(it)) {
+            let (key, origin) = (held.holder.key.clone(), held.field.origin.clone());
+            let secret = || UnnamedNetworkData { key, origin };
+            unnamed.entry(place(held)).or_insert_with(secret);
+        }
+        unnamed.retain(|place, _| !named_places.contains(place));
+        unnamed.into_values().collect()
     }
 
     /// Returns the rendered hosts whose Secret no build renders, with its position.
@@ -153,36 +211,30 @@ impl Networks {
             return (Err(reason), Vec::new());
         };
         let mut findings: Vec<Finding> = unreadable(&host.key, first).into_iter().collect();
-        let differs = |other: &&LocatedNetworkData| match (&first.data, &other.data) {
+        let differs = |other: &LocatedNetworkData| match (&first.data, &other.data) {
             (Ok(one), Ok(two)) => one != two,
             _ => other.holder == first.holder,
         };
-        let finding = |other: &LocatedNetworkData| {
-            let is_same = other.holder == first.holder;
-            let ((one, two), help) = match is_same {
-                true => ((other, first), ": it is ambiguous which one the host uses"),
-                false => ((first, other), ", or make them equal"),
-            };
-            let message = match is_same {
-                true => format!("{} is duplicated with different network data", first.holder),
-                false => format!(
+        let mut rivals = others.iter().filter(|other| differs(other));
+        if let Some(other) = rivals.find(|it| !first.overrides || it.holder == first.holder) {
+            let (message, [one, two], help) = if other.holder == first.holder {
+                let message = format!("{} is duplicated with different network data", first.holder);
+                let help = "remove one of them: it is ambiguous which one the host uses";
+                (message, [other, first], help)
+            } else {
+                let message = format!(
                     "host {} has network data in {} and other in {}",
                     host.key, first.holder, other.holder
-                ),
+                );
+                (message, [first, other], "remove one of them, or make them equal")
             };
-            Finding::new(Code::NetworkDataDiffers, message)
-                .at(one.place())
-                .see(two.place(), "the other one")
-                .help(format!("remove one of them{help}"))
-        };
-        let is_rival = |other: &&LocatedNetworkData| {
-            differs(other) && (!first.overrides || other.holder == first.holder)
-        };
-        findings.extend(others.iter().find(is_rival).map(finding));
+            let finding = Finding::new(Code::NetworkDataDiffers, message).at(one.field.place());
+            findings.push(finding.see(two.field.place(), "the other one").help(help));
+        }
         let holder = || first.holder.clone();
         let reason = |error: &NetworkDataError| match error {
             NetworkDataError::Encrypted => {
-                NoNetworkData::Encrypted(holder(), Box::new(first.place()))
+                NoNetworkData::Encrypted(holder(), Box::new(first.field.place()))
             }
             NetworkDataError::Malformed(MalformedNetworkData::OtherFormat(format)) => {
                 NoNetworkData::OtherFormat(holder(), format)
@@ -213,14 +265,11 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
                 false => "the Secret".to_owned(),
                 true => held.holder.to_string(),
             };
-            let finding = Finding::new(
-                Code::InvalidNetworkData,
-                format!("the network data of host {host} {error}"),
-            );
-            let help = format!(
+            let message = format!("the network data of host {host} {error}");
+            let finding = Finding::new(Code::InvalidNetworkData, message).at(held.field.place());
+            return Some(finding.help(format!(
                 "fix the address in {holder}; `<no value>` or no ip_address means that it has none"
-            );
-            return Some(finding.at(held.place()).help(help));
+            )));
         }
         NetworkDataError::Malformed(MalformedNetworkData::Shape) => {
             "write JSON or YAML with a list of `networks`; each `id` and `ip_address` is text"
@@ -233,5 +282,5 @@ fn unreadable(host: &HostKey, held: &LocatedNetworkData) -> Option<Finding> {
         }
     };
     let message = format!("host {host} has network data in {}, which {error}", held.holder);
-    Some(Finding::new(Code::InvalidNetworkData, message).at(held.place()).help(help))
+    Some(Finding::new(Code::InvalidNetworkData, message).at(held.field.place()).help(help))
 }

@@ -14,7 +14,6 @@ use crate::base::text::{counted, non_empty};
 
 /// A mistake that some hosts share.
 struct HostMistake<'a> {
-    code: Code,
     /// Completes "host metal/r07-n01 has".
     what: &'static str,
     help: &'static str,
@@ -25,20 +24,19 @@ struct HostMistake<'a> {
 /// Reports the mistakes of all hosts.
 pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     let mut findings = invalid_bmc_addresses(hosts);
-    let mistakes = [
-        // Metal3 and jump hosts log in by the Secret, and ignore them. No part of the address is shown.
-        HostMistake {
-            code: Code::UserInBmcAddress,
-            what: "credentials in the BMC address",
-            help: "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs \
-                   in by the Secret that spec.bmc.credentialsName names",
-            place: &|host| {
-                let has_user = host.bmc().is_some_and(|bmc| host::has_user(&bmc.address));
-                has_user.then(|| host.origin.at(BMC_ADDRESS))
-            },
+    // Metal3 and jump hosts log in by the Secret, and ignore them. No part of the address is shown.
+    let credentials = HostMistake {
+        what: "credentials in the BMC address",
+        help: "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs \
+               in by the Secret that spec.bmc.credentialsName names",
+        place: &|host| {
+            let has_user = host.bmc().is_some_and(|bmc| host::has_user(&bmc.address));
+            has_user.then(|| host.origin.at(BMC_ADDRESS))
         },
+    };
+    findings.extend(credentials.finding(Code::UserInBmcAddress, hosts));
+    let refused = [
         HostMistake {
-            code: Code::RefusedHost,
             what: "no valid boot MAC address",
             help: "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits \
                    with colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
@@ -46,14 +44,12 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             place: &|host| has_invalid_boot_mac(host).then(|| host.origin.at(BOOT_MAC)),
         },
         HostMistake {
-            code: Code::RefusedHost,
             what: "no boot MAC address",
             help: "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from \
                    virtual media",
             place: &|host| lacks_boot_mac(host).then(|| host.origin.at(["spec"])),
         },
         HostMistake {
-            code: Code::RefusedHost,
             what: "network data in another namespace",
             help: "move the Secret to the host's namespace, and remove `namespace` here; until then the API server \
                    refuses the host, and an agent may apply nothing of that build",
@@ -63,7 +59,6 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             },
         },
         HostMistake {
-            code: Code::RefusedHost,
             what: "a UUID as the name",
             help: "give it another name; Metal3 tells hosts by names from Ironic's UUIDs, and refuses the host until then",
             place: &|host| {
@@ -72,7 +67,6 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             },
         },
         HostMistake {
-            code: Code::RefusedHost,
             what: "a label that the API server refuses",
             help: "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; \
                    the key may have the prefix of a domain. Until then an agent may apply nothing of that build",
@@ -84,7 +78,6 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             },
         },
         HostMistake {
-            code: Code::RefusedHost,
             what: "neither true nor false in `spec.online`",
             help: "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, \
                    and an agent may apply nothing of that build",
@@ -94,7 +87,6 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             },
         },
         HostMistake {
-            code: Code::RefusedHost,
             what: "no credentialsName for the BMC",
             help: "name the Secret with `username` and `password` in `spec.bmc.credentialsName`; until then Metal3 does not \
                    register the host",
@@ -105,24 +97,23 @@ pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
             },
         },
         HostMistake {
-            code: Code::RefusedHost,
             what: "another boot MAC or BMC address than the live object",
             help: "restore it, or take a new snapshot: Metal3 refuses another boot MAC address, and another BMC address \
                    unless the host is detached. Until then an agent may apply nothing of that build",
             place: &|host| host.refused_change.map(|field| host.origin.at(field.iter().copied())),
         },
     ];
-    findings.extend(mistakes.iter().filter_map(|mistake| mistake.finding(hosts)));
+    findings.extend(refused.iter().filter_map(|it| it.finding(Code::RefusedHost, hosts)));
     findings
 }
 
 impl HostMistake<'_> {
-    fn finding(&self, hosts: &[Host]) -> Option<Finding> {
+    fn finding(&self, code: Code, hosts: &[Host]) -> Option<Finding> {
         let found = hosts.iter().filter_map(|host| Some((host, (self.place)(host)?)));
         let (hosts, places): (Vec<&Host>, Vec<Place>) = found.unzip();
         let message = format!("{} {}", in_number(&hosts)?, self.what);
         let places = places.into_iter().zip(hosts.iter().map(|host| host.key.to_string()));
-        Some(Finding::new(self.code, message).help(self.help).see_each(places))
+        Some(Finding::new(code, message).help(self.help).see_each(places))
     }
 }
 
@@ -212,14 +203,14 @@ fn invalid_bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
 /// Returns whether a host has no boot MAC address although its driver boots it from the network. Until
 /// August 2026 Metal3 refused such hosts; since then inspection has to find the address.
 fn lacks_boot_mac(host: &Host) -> bool {
-    let needs = || {
-        let Some(Ok(address)) = bmc_address(host) else {
-            return false;
-        };
+    let needs_it = |address: BmcAddress| {
         address.driver().is_ok_and(|driver| !driver.ends_with("virtualmedia"))
     };
     // A host with a state is registered, with or without it.
-    boot_mac(host).is_none() && host.live.provisioning.is_none() && needs()
+    let is_registered = host.live.provisioning.is_some();
+    !is_registered
+        && boot_mac(host).is_none()
+        && bmc_address(host).is_some_and(|it| it.is_ok_and(needs_it))
 }
 
 /// Returns whether the API server refuses a power state.

@@ -94,6 +94,10 @@ impl UnmetRequirement {
         Self { reason: reason.into(), rule: rule.into() }
     }
 
+    fn without(what: impl fmt::Display) -> Self {
+        Self::new(format!("has no {what}"), format!("without {what}"))
+    }
+
     /// Compares a text with the one that is asked for.
     fn text(
         what: impl fmt::Display,
@@ -113,18 +117,17 @@ impl UnmetRequirement {
 impl fmt::Display for HardwareRequirements {
     /// Formats the requirements as `32 CPUs, 128 GiB, x86_64, 2 NVME disks of 900Gi or more`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cpus = (self.cpu > 0).then(|| counted_cpus(self.cpu));
-        let memory = (self.memory_mib > 0).then(|| memory(self.memory_mib));
-        let devices = [(self.sriov, "SR-IOV"), (self.qat, "QuickAssist")].into_iter();
-        let devices = devices.filter(|(has, _)| *has).map(|(_, name)| name.to_owned());
-        let models = self.models.iter().map(|model| model.text.clone());
-        let texts = self.texts.iter().map(|(what, pattern)| format!("{what} {}", pattern.text));
-        let sizes = cpus.into_iter().chain(memory).chain(devices);
-        let kinds =
-            self.architectures.iter().cloned().chain(models).chain(self.flags.iter().cloned());
-        let disks = self.disks.iter().map(|disks| disks.words(disks.count));
-        let nics = self.nics.iter().map(|nics| nics.words(nics.count));
-        let parts: Vec<String> = sizes.chain(kinds).chain(disks).chain(nics).chain(texts).collect();
+        let mut parts = Vec::new();
+        parts.extend((self.cpu > 0).then(|| counted_cpus(self.cpu)));
+        parts.extend((self.memory_mib > 0).then(|| memory(self.memory_mib)));
+        parts.extend(self.sriov.then(|| "SR-IOV".to_owned()));
+        parts.extend(self.qat.then(|| "QuickAssist".to_owned()));
+        parts.extend(self.architectures.iter().cloned());
+        parts.extend(self.models.iter().map(|model| model.text.clone()));
+        parts.extend(self.flags.iter().cloned());
+        parts.extend(self.disks.iter().map(|disks| disks.words(disks.count)));
+        parts.extend(self.nics.iter().map(|nics| nics.words(nics.count)));
+        parts.extend(self.texts.iter().map(|(what, pattern)| format!("{what} {}", pattern.text)));
         f.write_str(&parts.join(", "))
     }
 }
@@ -345,8 +348,7 @@ impl MachineProperties {
         });
         let sriov = (asked.sriov && !self.sriov)
             .then(|| UnmetRequirement::new("has no network card with SR-IOV", "without SR-IOV"));
-        let qat = (asked.qat && !self.qat)
-            .then(|| UnmetRequirement::new("has no QuickAssist", "without QuickAssist"));
+        let qat = (asked.qat && !self.qat).then(|| UnmetRequirement::without("QuickAssist"));
         let details = (!is_unknown).then(|| self.lacks_details(asked)).into_iter().flatten();
         [unknown, cpu, memory, sriov, qat].into_iter().flatten().chain(details)
     }
@@ -370,17 +372,12 @@ impl MachineProperties {
             UnmetRequirement::text(what, self.texts.get(what), &asked.text, is_it)
         });
         let flags = asked.flags.iter().filter(|flag| !cpus.lacks_flags() && !cpus.has_flag(flag));
-        let flags = flags
-            .map(|flag| UnmetRequirement::new(format!("has no {flag}"), format!("without {flag}")));
+        let flags = flags.map(UnmetRequirement::without);
         let has_speed = |nic: &RequiredNics| nic.speed_gbps > 0;
         let lacks_speeds = self.cards.iter().all(|card| card.speed_gbps.is_none())
             && asked.nics.iter().any(has_speed);
         let unknown = |is_unknown: bool, part| {
-            is_unknown.then(|| {
-                let (reason, rule) =
-                    (format!("has no known {part}"), format!("without known {part}"));
-                UnmetRequirement::new(reason, rule)
-            })
+            is_unknown.then(|| UnmetRequirement::without(format_args!("known {part}")))
         };
         let lacks_flags = cpus.lacks_flags() && !asked.flags.is_empty();
         let disks = unknown(self.disks.is_empty() && !asked.disks.is_empty(), "disks");

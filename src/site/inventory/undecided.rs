@@ -1,14 +1,16 @@
 //! Variables in values of hosts. Flux replaces them when it applies, so their values are unknown
 //! here.
 
-use std::fmt;
-
 use super::host_document::HostDocument;
 use crate::base::api::host::{BareMetalHost, SUBSTITUTE};
 use crate::base::layout::VARIABLE;
 
-/// A value of a host that depends on a variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A value of a host that depends on a variable. The display is a clause about the host.
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{}", match is_left {
+    true => format!("has `${{{variable}}}` in `{field}`, which Flux leaves there"),
+    false => format!("has a variable in `{field}`: `{variable}` decides, and its value is not known"),
+})]
 pub struct VariableValue {
     /// The field or label that has it.
     pub field: String,
@@ -16,16 +18,6 @@ pub struct VariableValue {
     pub variable: String,
     /// Set if Flux leaves its text, which no label or address may have.
     pub is_left: bool,
-}
-
-impl fmt::Display for VariableValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let VariableValue { field, variable, is_left } = self;
-        if *is_left {
-            return write!(f, "has `${{{variable}}}` in `{field}`, which Flux leaves there");
-        }
-        write!(f, "has a variable in `{field}`: `{variable}` decides, and its value is not known")
-    }
 }
 
 impl VariableValue {

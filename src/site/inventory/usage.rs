@@ -4,13 +4,14 @@
 //! provider (CAPM3) skips hosts that have a consumer. A manifest shows these before any status
 //! does; one that was exported from another cluster shows them for ever.
 
-use std::fmt;
-
 use super::host_document::HostDocument;
 use crate::base::api::cluster_api::{self, MACHINE, METAL3_MACHINE};
-use crate::base::api::host::{BareMetalHostSpec, NODE_REUSE};
+use crate::base::api::host::NODE_REUSE;
 use crate::base::finding::RouteStep;
 use crate::base::text::non_empty;
+
+/// The field of a host on which Metal3 installs nothing.
+pub const EXTERNALLY_PROVISIONED: &str = "externallyProvisioned";
 
 /// A reason why a host is in use, by its own fields and labels, as a clause that follows "the host".
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
@@ -18,15 +19,10 @@ pub enum HostUsage {
     /// `spec.consumerRef`.
     #[display("is in use by {_0}")]
     Consumer(HostConsumer),
-    /// `spec.externallyProvisioned`.
-    #[display("is in use: spec.externallyProvisioned is true")]
-    ExternallyProvisioned,
-    /// `spec.image`.
-    #[display("is in use: it has spec.image")]
-    Image,
-    /// `spec.customDeploy`.
-    #[display("is in use: it has spec.customDeploy")]
-    CustomDeploy,
+    /// The field of the spec that says what runs on it: [`EXTERNALLY_PROVISIONED`], `image` or
+    /// `customDeploy`.
+    #[display("is in use: {}", said_by(_0))]
+    System(&'static str),
     /// The label [`NODE_REUSE`], with the name of the control plane or MachineDeployment that the
     /// host is reserved for.
     #[display("is kept for {} by the label {NODE_REUSE}", machines_of(_0))]
@@ -34,20 +30,21 @@ pub enum HostUsage {
 }
 
 /// The object that consumes a host. Any reference counts, because Metal3 checks none of its fields.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{kind} {}", match name {
+    Some(name) => format!("{namespace}/{name}"),
+    None => format!("without a name in {namespace}"),
+})]
 pub struct HostConsumer {
     kind: String,
     namespace: String,
     name: Option<String>,
 }
 
-impl fmt::Display for HostConsumer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, namespace, name } = self;
-        match name {
-            Some(name) => write!(f, "{kind} {namespace}/{name}"),
-            None => write!(f, "{kind} without a name in {namespace}"),
-        }
+fn said_by(field: &str) -> String {
+    match field {
+        EXTERNALLY_PROVISIONED => format!("spec.{field} is true"),
+        _ => format!("it has spec.{field}"),
     }
 }
 
@@ -58,23 +55,19 @@ fn machines_of(owner: &str) -> String {
 impl HostUsage {
     /// Returns every usage in a host's document, the consumer first.
     pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = HostUsage> {
-        let spec = document.host.spec.as_ref();
+        let system = document.host.spec.iter().flat_map(|spec| {
+            let is_external = spec.externally_provisioned == Some(true);
+            [
+                is_external.then_some(EXTERNALLY_PROVISIONED),
+                spec.has_image().then_some("image"),
+                spec.has_custom_deploy().then_some("customDeploy"),
+            ]
+        });
         let label = document.host.metadata.label(NODE_REUSE);
-        let spec_usage = |is: fn(&BareMetalHostSpec) -> bool, usage: HostUsage| {
-            spec.is_some_and(is).then_some(usage)
-        };
-        [
-            HostConsumer::new(document).map(HostUsage::Consumer),
-            spec_usage(
-                |spec| spec.externally_provisioned == Some(true),
-                HostUsage::ExternallyProvisioned,
-            ),
-            spec_usage(BareMetalHostSpec::has_image, HostUsage::Image),
-            spec_usage(BareMetalHostSpec::has_custom_deploy, HostUsage::CustomDeploy),
-            label.map(|owner| HostUsage::NodeReuse(owner.to_owned())),
-        ]
-        .into_iter()
-        .flatten()
+        let consumer = HostConsumer::new(document).map(HostUsage::Consumer);
+        let system = system.flatten().map(HostUsage::System);
+        let label = label.map(|owner| HostUsage::NodeReuse(owner.to_owned()));
+        consumer.into_iter().chain(system).chain(label)
     }
 
     /// Returns namespace and name of the Metal3Machine that consumes the host.
@@ -121,20 +114,17 @@ impl HostUsage {
 
     /// Returns the route of the field or label.
     pub(crate) fn route(&self) -> Vec<RouteStep> {
-        match self {
-            HostUsage::NodeReuse(_) => {
-                vec!["metadata".into(), "labels".into(), self.field().into()]
-            }
-            _ => vec!["spec".into(), self.field().into()],
-        }
+        let above: &[&str] = match self {
+            HostUsage::NodeReuse(_) => &["metadata", "labels"],
+            _ => &["spec"],
+        };
+        above.iter().copied().chain([self.field()]).map(RouteStep::from).collect()
     }
 
     fn field(&self) -> &'static str {
         match self {
             HostUsage::Consumer(_) => "consumerRef",
-            HostUsage::ExternallyProvisioned => "externallyProvisioned",
-            HostUsage::Image => "image",
-            HostUsage::CustomDeploy => "customDeploy",
+            HostUsage::System(field) => field,
             HostUsage::NodeReuse(_) => NODE_REUSE,
         }
     }

@@ -57,9 +57,7 @@ fn finding([one, other]: [&str; 2], machines: &[SharedMachine<'_>]) -> Finding {
         [SharedMachine { hosts: [first, second], identity }] => format!(
             "host `{}` of the site `{one}` and host `{}` of the site `{other}` have {}: two base clusters control one \
              machine",
-            first.key,
-            second.key,
-            identity.words()
+            first.key, second.key, identity
         ),
         _ => format!(
             "{} are hosts of both the site `{one}` and the site `{other}`: two base clusters control them",
@@ -72,7 +70,7 @@ fn finding([one, other]: [&str; 2], machines: &[SharedMachine<'_>]) -> Finding {
     ));
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let places = machines.iter().flat_map(|SharedMachine { hosts, identity }| {
-        let words = |host: &Host| format!("{}, by {}", host.key, identity.words());
+        let words = |host: &Host| format!("{}, by {identity}", host.key);
         hosts.map(|host| (identity.place(host), words(host)))
     });
     // A base that both sites build has a single place.
