@@ -49,7 +49,7 @@ pub fn migrate(sites: &Sites) -> Result<Migration, ReadError> {
         };
         migration.findings.extend(found.into_iter().filter(Finding::is_error));
         for request in site.clusters.values() {
-            let Some(conversion) = request.older.as_ref().filter(|older| older.errors.is_empty())
+            let Some(conversion) = request.older.as_ref().filter(|older| older.is_complete())
             else {
                 continue;
             };

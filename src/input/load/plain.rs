@@ -12,17 +12,22 @@ use crate::base::text::pattern;
 
 /// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
 /// 1.2: kubectl, kustomize and the agents that embed them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
 pub(crate) enum OtherReading {
     /// `yes`, `off`: a boolean to kubectl, a text to kustomize.
+    #[display("a boolean")]
     Switch,
     /// `true`, `False`.
+    #[display("a boolean")]
     Boolean,
     /// `008`, `1e3`, `1_000`, `0x1F`.
+    #[display("a number")]
     Number,
     /// `null`, `~`.
+    #[display("null")]
     Null,
     /// `2021-01-01`: a timestamp to kustomize.
+    #[display("a date")]
     Date,
 }
 

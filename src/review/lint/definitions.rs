@@ -19,7 +19,7 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
     // The base cluster has Cluster API's definitions from its own installer.
     let is_undefined = |request: &&Request| {
         let kind = request.kind.descriptor();
-        kind.has_own_definition && !site.definitions.contains(kind.definition)
+        !kind.makes_machines && !site.definitions.contains(kind.definition)
     };
     for request in site.clusters.values().filter(is_undefined) {
         let roots = site.roots_with(&request.origin);

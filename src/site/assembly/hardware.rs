@@ -55,9 +55,7 @@ pub(super) fn if_it_decides(
 ) -> Result<(Option<HardwareByHost>, Vec<Finding>), ReadError> {
     let mut specs = requests.clusters.iter().filter_map(|(_, spec)| spec.as_ref());
     let inspected_addresses = site.settings.inventory.inspected_addresses;
-    let is_needed = specs.any(|spec| {
-        spec.uses_hardware(cluster_parts) || inspected_addresses && spec.uses_addresses()
-    });
+    let is_needed = specs.any(|spec| spec.uses_hardware(cluster_parts, inspected_addresses));
     if !is_needed && (!inspected_addresses || site.settings.outputs.is_empty()) {
         return Ok((None, Vec::new()));
     }

@@ -282,7 +282,7 @@ fn cluster_api_object(document: &Document<'_>, kind: &str) -> Option<ReadObject>
         return None;
     }
     let kind = ClusterKind::named(kind)?;
-    let (spec, found) = (kind.descriptor().decode)(document);
+    let (spec, found) = kind.descriptor().decode(document);
     let content = RequestContent { kind, metadata: envelope.metadata, spec };
     Some(ReadObject::new(document, ReadContent::Request(Box::new(content))).with(found))
 }
@@ -339,7 +339,7 @@ fn request(document: &Document<'_>, object: &'static ObjectKind) -> Option<ReadO
     let metadata = envelope.metadata;
     let (content, is_decoded, found) = match ClusterKind::named(kind) {
         Some(kind) => {
-            let (spec, found) = (kind.descriptor().decode)(document);
+            let (spec, found) = kind.descriptor().decode(document);
             let is_decoded = spec.is_some();
             let content = ReadContent::Request(Box::new(RequestContent { kind, metadata, spec }));
             (content, is_decoded, found)

@@ -81,8 +81,8 @@ fn checked_separately(
     context: &RequestContext<'_>,
 ) -> ValidatedRequest {
     match spec {
-        Some(spec) => spec.check(document.clone(), context),
-        None => Some((document.clone().into_request(None), Vec::new())),
+        Some(spec) => spec.check(document, context),
+        None => Some((document.request(None), Vec::new())),
     }
 }
 
@@ -117,8 +117,8 @@ impl CheckedRequests {
         context: &RequestContext<'_>,
     ) {
         match self.clusters.get_mut(&document.key) {
-            Some(request) if request.kind.descriptor().allows_cluster_beside => {
-                let found = beside(request, document, spec, context);
+            Some(request) if request.kind.descriptor().allows_cluster_beside() => {
+                let found = beside(request, &document, spec, context);
                 self.findings.extend(found);
             }
             _ if cluster_api::is_asked(&document.metadata, context.settings) => {
@@ -127,14 +127,14 @@ impl CheckedRequests {
             }
             _ => {
                 let is_opted_out = cluster_api::is_annotated(&document.metadata);
-                let key = document.key.clone();
-                let checked = spec.and_then(|spec| spec.check(document, context));
+                let key = &document.key;
+                let checked = spec.and_then(|spec| spec.check(&document, context));
                 let claimant = |cluster| cluster_api::claimed_by_cluster(cluster, is_opted_out);
                 if let Some((request, found)) = checked {
                     self.claimants.extend(request.cluster.iter().flat_map(claimant));
                     if context.inventory.has_namespace(&key.namespace) {
                         let error = found.into_iter().find(Finding::is_error);
-                        self.findings.extend(error.map(|error| unknown_claims(&key, error)));
+                        self.findings.extend(error.map(|error| unknown_claims(key, error)));
                     }
                 }
             }
@@ -152,7 +152,7 @@ fn unknown_claims(cluster: &ClusterKey, error: Finding) -> Finding {
 /// Compares a SIPCluster with the Cluster beside it, and takes the version of Kubernetes from that.
 fn beside(
     sip_cluster: &mut Request,
-    document: ClusterDocument,
+    document: &ClusterDocument,
     spec: Spec,
     context: &RequestContext<'_>,
 ) -> Vec<Finding> {
@@ -200,7 +200,8 @@ fn duplicate(
     } else {
         format!("a {} and a {kind} ask for one cluster {key}", other.kind)
     };
-    let name = kind.descriptor().name_source;
+    let label = kind.descriptor().object.cluster_label;
+    let name = label.map_or_else(|| "name".to_owned(), |label| format!("label `{label}`"));
     Finding::new(Code::DuplicateCluster, message)
         .at(kind.place_of_name(origin))
         .see(other.name(), "the other one")

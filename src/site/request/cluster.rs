@@ -8,10 +8,9 @@ use std::sync::Arc;
 use kube::core::{Expression, Selector};
 use serde::Serialize;
 
-use super::kind::ClusterKind;
+use super::ClusterKind;
 use super::object_name::object_name;
 use super::service::ClusterService;
-use crate::base::api::host::{LAST_APPLIED, Metadata};
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
 use crate::base::api::reservation::Tenants;
@@ -31,8 +30,10 @@ pub struct Cluster {
     pub key: ClusterKey,
     /// Position of the request.
     pub origin: Origin,
-    /// Labels and annotations of the request.
-    pub metadata: RequestMetadata,
+    /// Labels of the request.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the request, without kubectl's copy of the object.
+    pub annotations: BTreeMap<String, String>,
     /// Clusters with a higher priority are served first.
     pub priority: i64,
     /// Requested hosts for each role or machine. A missing part gets no hosts. Each is boxed, because
@@ -59,23 +60,6 @@ pub struct Cluster {
 pub(crate) struct ApiEndpoint {
     pub(crate) address: IpAddr,
     pub(crate) at: DocumentField,
-}
-
-/// Labels and annotations of a request.
-#[derive(Debug, Clone, Default)]
-pub struct RequestMetadata {
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// Its annotations, without kubectl's copy of the object.
-    pub annotations: BTreeMap<String, String>,
-}
-
-impl From<&Metadata> for RequestMetadata {
-    fn from(metadata: &Metadata) -> Self {
-        let mut annotations = metadata.annotations.clone().unwrap_or_default();
-        annotations.remove(LAST_APPLIED);
-        Self { labels: metadata.labels.clone().unwrap_or_default(), annotations }
-    }
 }
 
 /// A Metal3MachineTemplate that must select the hosts of a node set.

@@ -199,7 +199,6 @@ pub(super) fn belongs_to(
     namespace: &Namespace,
     clusters: &BTreeSet<ClusterKey>,
 ) -> bool {
-    let name = cluster.parse().ok();
-    let cluster = name.map(|name| ClusterKey { namespace: namespace.clone(), name });
-    cluster.is_some_and(|cluster| clusters.contains(&cluster))
+    let key = |name| ClusterKey { namespace: namespace.clone(), name };
+    cluster.parse().is_ok_and(|name| clusters.contains(&key(name)))
 }

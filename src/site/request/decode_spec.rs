@@ -9,24 +9,26 @@ use crate::base::finding::Finding;
 use crate::input::decode::forbidden_text::forbidden_texts;
 use crate::input::decode::unknown_fields::{self, FieldErrors, SpecFields};
 use crate::input::decode::unreadable;
-use crate::input::load::Document;
+use crate::input::load::{Document, ParseError};
 
 #[derive(Deserialize)]
-struct SpecEnvelope<T> {
-    spec: Option<Box<T>>,
+pub(super) struct SpecEnvelope<T> {
+    pub(super) spec: Option<Box<T>>,
 }
 
 /// Parses a document and refuses text in its spec that must not reach a file.
-pub(super) fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
-    let origin = &document.origin;
+pub(super) fn permitted_value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
     // For example a duplicate key in a free-form mapping, where one of the two would be ignored.
-    let value = document.parse::<Value>().map_err(|error| {
-        let finding = unknown_fields::too_large_number(&error, origin);
-        vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
-    })?;
+    let value =
+        document.parse::<Value>().map_err(|error| vec![undecodable(document, &error, kind)])?;
     // Forbidden text is reported first and alone, because other findings might quote it.
-    let forbidden = forbidden_texts(&value["spec"], kind, origin);
+    let forbidden = forbidden_texts(&value["spec"], kind, &document.origin);
     if forbidden.is_empty() { Ok(value) } else { Err(forbidden) }
+}
+
+fn undecodable(document: &Document<'_>, error: &ParseError, kind: &str) -> Finding {
+    let finding = unknown_fields::too_large_number(error, &document.origin);
+    finding.unwrap_or_else(|| unreadable(&document.origin, error, kind))
 }
 
 /// Decodes the spec of a document; `None`, with findings, if a field is invalid.
@@ -38,10 +40,7 @@ pub(super) fn read_spec<T: DeserializeOwned + Default>(
 ) -> (Option<Box<T>>, Vec<Finding>) {
     fitting(fields.misfit_of_object(value, &document.origin), || {
         let parsed = document.parse::<SpecEnvelope<T>>().map(|with| with.spec.unwrap_or_default());
-        parsed.map_err(|error| {
-            let finding = unknown_fields::too_large_number(&error, &document.origin);
-            finding.unwrap_or_else(|| unreadable(&document.origin, &error, kind))
-        })
+        parsed.map_err(|error| undecodable(document, &error, kind))
     })
 }
 
@@ -64,16 +63,4 @@ pub(super) fn fitting<T>(
             (None, unknown)
         }
     }
-}
-
-/// Decodes the spec of an object that another program checks: unknown fields are not reported.
-pub(super) fn spec<T: DeserializeOwned + Default>(
-    document: &Document<'_>,
-    kind: &str,
-) -> Result<Box<T>, Vec<Finding>> {
-    value(document, kind)?;
-    let parsed = document.parse_object::<SpecEnvelope<T>>();
-    parsed
-        .map(|with| with.spec.unwrap_or_default())
-        .map_err(|error| vec![unreadable(&document.origin, &error, kind)])
 }

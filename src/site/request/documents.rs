@@ -1,16 +1,15 @@
-//! Decoded requests, before validation.
+//! Decoded requests, and what the validation of all kinds has in common.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::cluster_parts::ClusterParts;
-use super::kind::ClusterKind;
-use super::{Cluster, NodeSet, Request};
+use super::{Cluster, ClusterKind, NodeSet, Request};
 use crate::base::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::base::api::cluster_api::{
     ASSIGN, HARDWARE, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
-use crate::base::api::host::Metadata;
+use crate::base::api::host::{LAST_APPLIED, Metadata};
 use crate::base::api::names::{ClusterKey, ObjectName, Part, is_label_value};
 use crate::base::api::provisioning::SoftwareSpec;
 use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep, below};
@@ -24,16 +23,12 @@ use crate::site::inventory::topology_labels::TopologyLabels;
 /// A decoded spec. Each kind of request implements it.
 pub(crate) trait RequestSpec: Send {
     /// Validates a request.
-    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest;
+    fn check(&self, document: &ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest;
 
-    /// Returns whether the cluster depends on addresses of hosts.
-    fn uses_addresses(&self) -> bool {
-        true
-    }
-
-    /// Returns whether the request may have requirements on the hardware of hosts.
-    fn uses_hardware(&self, _: &ClusterParts) -> bool {
-        false
+    /// Returns whether the request may have requirements on the hardware of hosts, or depend on their
+    /// addresses, if inspection gives hosts addresses.
+    fn uses_hardware(&self, _: &ClusterParts, gives_addresses: bool) -> bool {
+        gives_addresses
     }
 }
 
@@ -94,39 +89,21 @@ impl<'a> RequestContext<'a> {
 }
 
 impl ClusterDocument {
-    /// Reports a cluster's name that is too long for a label.
-    pub(super) fn check_name(&self, found: &mut RequestFindings<'_>) {
-        if is_label_value(self.key.name.as_str()) {
-            return;
-        }
-        let message = "the cluster's name has more than 63 characters, the limit of label values";
-        let finding = Finding::new(Code::InvalidField, message).at(self.origin.name());
-        found.all.push(finding.help("choose a shorter name"));
-    }
-
-    /// Parses the priority annotation.
-    pub(super) fn priority(&self, found: &mut RequestFindings<'_>) -> i64 {
-        let Some(text) = self.metadata.annotation(PRIORITY) else {
-            return 0;
-        };
-        let priority = text.trim().parse();
-        let priority = priority.map_err(|_| format!("the priority `{text}` is not an integer"));
-        let help = "write a number in quotes, such as \"10\"; clusters with a higher priority choose first";
-        let route = ["metadata", "annotations", PRIORITY];
-        found.accept(priority, Code::InvalidField, route, help).unwrap_or_default()
-    }
-
     /// Returns the cluster that it requests, with nothing but hosts.
     pub(super) fn cluster(
         &self,
         priority: i64,
         node_sets: BTreeMap<Part, Box<NodeSet>>,
     ) -> Cluster {
+        let Metadata { labels, annotations, .. } = &self.metadata;
+        let mut annotations = annotations.clone().unwrap_or_default();
+        annotations.remove(LAST_APPLIED);
         Cluster {
             kind: self.kind,
             key: self.key.clone(),
             origin: self.origin.clone(),
-            metadata: (&self.metadata).into(),
+            labels: labels.clone().unwrap_or_default(),
+            annotations,
             priority,
             node_sets,
             services: Vec::new(),
@@ -139,28 +116,12 @@ impl ClusterDocument {
         }
     }
 
-    /// Converts the document to a request, and reports misspelled annotations. It has no cluster if a
-    /// finding is an error.
-    pub(super) fn validated(
-        self,
-        cluster: Cluster,
-        mut findings: Vec<Finding>,
-    ) -> ValidatedRequest {
-        let at = DocumentField::new(&self.origin, ["metadata"]);
-        findings.extend(mistaken_annotations(&self.metadata, &at, false));
-        let valid = !findings.iter().any(Finding::is_error);
-        let findings = findings.into_iter().map(|finding| finding.for_cluster(&self.key)).collect();
-        let machines = cluster.node_sets.values().filter_map(|set| set.machine.as_ref());
-        let named = machines.filter_map(|machine| Some(machine.named?.1)).collect();
-        Some((Request { named, ..self.into_request(valid.then_some(cluster)) }, findings))
-    }
-
-    /// Converts the document to a request. `cluster` is `None` if the request is invalid.
-    pub(crate) fn into_request(self, cluster: Option<Cluster>) -> Request {
+    /// Returns the request. `cluster` is `None` if it is invalid.
+    pub(crate) fn request(&self, cluster: Option<Cluster>) -> Request {
         Request {
             kind: self.kind,
             former_name: self.metadata.annotation(FORMER_NAME).map(str::to_owned),
-            origin: self.origin,
+            origin: self.origin.clone(),
             cluster,
             named: Default::default(),
             older: None,
@@ -168,15 +129,16 @@ impl ClusterDocument {
     }
 }
 
-/// Findings about one request.
-pub(super) struct RequestFindings<'a> {
-    pub(super) origin: &'a Origin,
-    pub(super) all: Vec<Finding>,
+/// Validation of one request, of any kind. The directory of each kind has the methods for its fields.
+pub(super) struct RequestValidation<'a, 'i> {
+    pub(super) document: &'a ClusterDocument,
+    pub(super) context: &'a RequestContext<'i>,
+    pub(super) findings: Vec<Finding>,
 }
 
-impl<'a> RequestFindings<'a> {
-    pub(super) fn new(document: &'a ClusterDocument) -> Self {
-        Self { origin: &document.origin, all: Vec::new() }
+impl<'a, 'i> RequestValidation<'a, 'i> {
+    pub(super) fn new(document: &'a ClusterDocument, context: &'a RequestContext<'i>) -> Self {
+        Self { document, context, findings: Vec::new() }
     }
 
     /// Reports a mistake in the value at a route.
@@ -187,7 +149,8 @@ impl<'a> RequestFindings<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.all.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
+        let place = self.document.origin.at(route);
+        self.findings.push(Finding::new(code, message).at(place).help(help));
     }
 
     /// Returns the value at a route if it is valid; otherwise reports why it is not.
@@ -207,12 +170,77 @@ impl<'a> RequestFindings<'a> {
         value: Result<T, Vec<Mistake>>,
         route: &[RouteStep],
     ) -> Option<T> {
+        let origin = &self.document.origin;
         let finding = |Mistake { route: steps, by_key, message, help }: Mistake| {
             let route = below(route, steps);
-            let place = if by_key { self.origin.key(route) } else { self.origin.at(route) };
+            let place = if by_key { origin.key(route) } else { origin.at(route) };
             Finding::new(Code::InvalidField, message).at(place).help(help)
         };
-        value.map_err(|mistakes| self.all.extend(mistakes.into_iter().map(finding))).ok()
+        value.map_err(|mistakes| self.findings.extend(mistakes.into_iter().map(finding))).ok()
+    }
+
+    /// Reports a cluster's name that is too long for a label.
+    pub(super) fn check_name(&mut self) {
+        if !is_label_value(self.document.key.name.as_str()) {
+            let message =
+                "the cluster's name has more than 63 characters, the limit of label values";
+            let route = ["metadata", "name"];
+            self.report(Code::InvalidField, route, message, "choose a shorter name");
+        }
+    }
+
+    /// Parses the priority annotation.
+    pub(super) fn priority(&mut self) -> i64 {
+        let Some(text) = self.document.metadata.annotation(PRIORITY) else {
+            return 0;
+        };
+        let priority = text.trim().parse();
+        let priority = priority.map_err(|_| format!("the priority `{text}` is not an integer"));
+        let help = "write a number in quotes, such as \"10\"; clusters with a higher priority choose first";
+        let route = ["metadata", "annotations", PRIORITY];
+        self.accept(priority, Code::InvalidField, route, help).unwrap_or_default()
+    }
+
+    /// Returns the request of a cluster, and reports misspelled annotations. It has no cluster if a
+    /// finding is an error.
+    pub(super) fn validated(mut self, cluster: Cluster) -> ValidatedRequest {
+        let ClusterDocument { key, origin, metadata, .. } = self.document;
+        self.check_annotations(metadata, &DocumentField::new(origin, ["metadata"]), false);
+        let valid = !self.findings.iter().any(Finding::is_error);
+        let findings = self.findings.into_iter().map(|finding| finding.for_cluster(key)).collect();
+        let machines = cluster.node_sets.values().filter_map(|set| set.machine.as_ref());
+        let named = machines.filter_map(|machine| Some(machine.named?.1)).collect();
+        Some((Request { named, ..self.document.request(valid.then_some(cluster)) }, findings))
+    }
+
+    /// Reports annotations that misspell one of sipgen's, or that only other objects have, on a
+    /// request or one of its node sets. Ignoring one would assign other hosts.
+    pub(super) fn check_annotations(
+        &mut self,
+        metadata: &Metadata,
+        at: &DocumentField,
+        is_node_set: bool,
+    ) {
+        let (elsewhere, readers) = match is_node_set {
+            true => (&OF_REQUESTS[..], "the request"),
+            false => (&OF_NODE_SETS[..], "control planes and MachineDeployments"),
+        };
+        for key in metadata.annotations.iter().flat_map(|annotations| annotations.keys()) {
+            let (message, help) = match annotation_meant(key) {
+                Some(meant) => (
+                    format!("unknown annotation `{key}`"),
+                    format!("write `{meant}`, or remove it"),
+                ),
+                None if elsewhere.contains(&key.as_str()) => (
+                    format!("the annotation `{key}` has no effect here: it is one of {readers}"),
+                    "move it there, or remove it".to_owned(),
+                ),
+                None => continue,
+            };
+            let route = below(&at.route, ["annotations", key]);
+            let finding = Finding::new(Code::MisspelledField, message).at(at.origin.key(route));
+            self.findings.push(finding.help(help));
+        }
     }
 }
 
@@ -231,36 +259,6 @@ pub(super) fn annotation_meant(key: &str) -> Option<&'static str> {
 const OF_REQUESTS: [&str; 3] = [ASSIGN, FORMER_NAME, PRIORITY];
 const OF_NODE_SETS: [&str; 6] =
     [HARDWARE, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY];
-
-/// Reports annotations that misspell one of sipgen's, or that only other objects have, on a request
-/// or one of its node sets. Ignoring one would assign other hosts.
-pub(super) fn mistaken_annotations(
-    metadata: &Metadata,
-    at: &DocumentField,
-    is_node_set: bool,
-) -> Vec<Finding> {
-    let keys = metadata.annotations.iter().flat_map(|annotations| annotations.keys());
-    let (elsewhere, readers) = match is_node_set {
-        true => (&OF_REQUESTS[..], "the request"),
-        false => (&OF_NODE_SETS[..], "control planes and MachineDeployments"),
-    };
-    let report = |key: &String| {
-        let (message, help) = match annotation_meant(key) {
-            Some(meant) => {
-                (format!("unknown annotation `{key}`"), format!("write `{meant}`, or remove it"))
-            }
-            None if elsewhere.contains(&key.as_str()) => (
-                format!("the annotation `{key}` has no effect here: it is one of {readers}"),
-                "move it there, or remove it".to_owned(),
-            ),
-            None => return None,
-        };
-        let field = at.below(["annotations".into(), key.as_str().into()]);
-        let place = field.origin.key(field.route);
-        Some(Finding::new(Code::MisspelledField, message).at(place).help(help))
-    };
-    keys.filter_map(report).collect()
-}
 
 /// A decoded Software.
 pub(crate) struct SoftwareDocument {

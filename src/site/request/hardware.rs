@@ -95,17 +95,15 @@ impl HardwareValidation {
 
     fn text(&mut self, text: Option<String>, path: &str) -> Option<String> {
         let text = text.as_deref()?.trim();
-        let length = text.chars().count();
-        if text.trim_matches('*').is_empty() || length > LONGEST_TEXT {
-            let message = match length {
-                0..=LONGEST_TEXT => format!("`{}: {text}` requires nothing", field(path)),
-                _ => format!("`{}` has more than {LONGEST_TEXT} characters", field(path)),
-            };
-            let help = "write the inspected text; `*` stands for any text";
-            self.report(path, message, help);
-            return None;
-        }
-        Some(text.to_owned())
+        let message = if text.chars().count() > LONGEST_TEXT {
+            format!("`{}` has more than {LONGEST_TEXT} characters", field(path))
+        } else if text.trim_matches('*').is_empty() {
+            format!("`{}: {text}` requires nothing", field(path))
+        } else {
+            return Some(text.to_owned());
+        };
+        self.report(path, message, "write the inspected text; `*` stands for any text");
+        None
     }
 
     fn flags(&mut self, flags: &[String]) -> BTreeSet<String> {

@@ -7,7 +7,7 @@
 //! * `object_name`: names of its objects.
 //! * `registry`: maps each kind of request to its `descriptor`.
 //! * `sipcluster`, `provisioning` and `cluster_api`: the kinds of requests, each with its descriptor.
-//! * `documents`: decoded requests, before validation.
+//! * `documents`: decoded requests, and what their validation has in common.
 //! * `decode_spec`: decodes specs completely or not at all.
 //! * `hardware`: requirements on the hardware of hosts.
 
@@ -18,28 +18,42 @@ mod decode_spec;
 mod descriptor;
 pub(crate) mod documents;
 mod hardware;
-mod kind;
 mod object_name;
 pub(crate) mod provisioning;
 pub(crate) mod registry;
 pub mod service;
 pub mod sipcluster;
 
-pub use cluster::{
-    Cluster, HostTemplate, Installation, NamedMetal3Cluster, NodeSet, RequestMetadata,
-};
+pub use cluster::{Cluster, HostTemplate, Installation, NamedMetal3Cluster, NodeSet};
 pub use descriptor::RequestDescriptor;
 pub(crate) use documents::{
     ClusterDocument, RequestContext, SoftwareDocument, Spec, ValidatedRequest,
 };
-pub use kind::ClusterKind;
 pub(crate) use object_name::shortened;
 pub use service::{ClusterService, DexSettings, KindSettings};
 pub use sipcluster::legacy::Conversion;
 
 use std::collections::BTreeSet;
 
+use derive_more::Display;
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::base::finding::{Origin, Place};
+
+/// Kind of an object that requests a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Display)]
+#[display("{}", self.as_str())]
+pub enum ClusterKind {
+    /// Requests hosts by role, and services.
+    #[serde(rename = "SIPCluster")]
+    SipCluster,
+    /// Requests machines by name, and the installation of Kubernetes on them.
+    Provisioning,
+    /// Requests a Machine per replica, with the objects of Cluster API beside it.
+    #[serde(rename = "Cluster")]
+    ClusterApi,
+}
 
 /// A request in the repo.
 #[derive(Debug)]

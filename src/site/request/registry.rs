@@ -1,8 +1,7 @@
 //! Registry of request kinds: maps each kind to its properties.
 
 use super::descriptor::RequestDescriptor;
-use super::kind::ClusterKind;
-use super::{cluster_api, provisioning, sipcluster};
+use super::{ClusterKind, cluster_api, provisioning, sipcluster};
 use crate::base::api;
 use crate::base::api::object_kind::ObjectKind;
 use crate::base::finding::{Origin, Place};

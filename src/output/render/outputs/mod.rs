@@ -34,9 +34,10 @@ pub(super) use values::OutputValues;
 /// Renders the outputs of a cluster. Returns the directories that the cluster's kustomization lists.
 pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
     let Renderer { site, cluster, placement, .. } = *renderer;
-    let declared = site.settings.outputs.iter().enumerate().filter(|(_, output)| {
-        output.scope != OutputScope::Site && output.covers(&cluster.metadata.labels)
-    });
+    let declared =
+        site.settings.outputs.iter().enumerate().filter(|(_, output)| {
+            output.scope != OutputScope::Site && output.covers(&cluster.labels)
+        });
     let mut declared = declared.peekable();
     let mut listed = Vec::new();
     if declared.peek().is_none() {
@@ -72,7 +73,7 @@ pub(super) fn render_site<'a>(
     let outputs = site.settings.outputs.iter().filter(|output| output.scope == OutputScope::Site);
     outputs.map(move |output| {
         let covers = |labels: &_| output.covers(labels);
-        let values = OutputValues::for_site(site, plan, |cluster| covers(&cluster.metadata.labels));
+        let values = OutputValues::for_site(site, plan, |cluster| covers(&cluster.labels));
         let values = Value::from(Serde(values));
         let renderer = DirectoryRenderer {
             site,

@@ -8,7 +8,7 @@ use crate::base::api::names::{NodePort, ObjectName};
 use crate::input::settings::services::KubernetesVersion;
 use crate::output::render::renderer::Renderer;
 use crate::site::request::ClusterService;
-use crate::site::request::service::auth::{Certificate, DexSettings};
+use crate::site::request::service::{Certificate, DexSettings};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct DexValues<'a> {

@@ -12,7 +12,7 @@ use super::host_selector::is_assigned;
 use super::scaled::{MachineClass, ScaledMachines};
 use crate::base::api::cluster_api::{HostSelector, Strategy};
 use crate::base::api::names::{ClusterKey, Role};
-use crate::base::finding::RouteStep;
+use crate::base::finding::{RouteStep, below};
 use crate::base::text::{expanded, pointer_key};
 use crate::input::decode::label_selector::Mistake;
 
@@ -32,7 +32,6 @@ pub(super) fn patched_selector(
     let mut object = json!({"spec": {"template": {"spec": {"hostSelector": template}}}});
     let mut mistakes = Vec::new();
     let mut report = |route: Vec<RouteStep>, message: &str, help: &str| {
-        let route = [vec!["patches".into()], route].concat();
         mistakes.push(Mistake::new(route, message, help));
     };
     for PatchChange { route, op, path, value } in changes(SELECTOR, set, class, cluster) {
@@ -63,7 +62,7 @@ pub(super) fn patched_selector(
     let patched = object.pointer(SELECTOR).map(HostSelector::deserialize);
     let selector = patched.transpose().unwrap_or_else(|_| {
         report(
-            Vec::new(),
+            vec!["patches".into()],
             "the patches make a `hostSelector` that the API server refuses",
             "the values of labels are strings",
         );
@@ -100,7 +99,7 @@ pub(super) fn patched_strategy(
 
 /// A change of a patch.
 struct PatchChange<'a> {
-    /// Where it is, below the patches.
+    /// Where it is in the spec of the class.
     route: Vec<RouteStep>,
     op: &'a str,
     path: &'a str,
@@ -125,27 +124,27 @@ fn changes<'a>(
         if is_enabled == Some(false) {
             continue;
         }
-        let definitions = list(patch, "/definitions").enumerate();
-        let selecting = definitions.filter(|(_, definition)| selects(definition, set, class));
-        let all = selecting.flat_map(|(definition_index, definition)| {
-            let changes = list(definition, "/jsonPatches").enumerate();
-            changes.map(move |(change_index, change)| (definition_index, change_index, change))
-        });
-        for (definition_index, change_index, change) in all {
-            let (op, path) = (text(change, "/op"), text(change, "/path"));
-            if !is_below(path, field) && !is_below(field, path) {
+        for (definition_index, definition) in list(patch, "/definitions").enumerate() {
+            if !selects(definition, set, class) {
                 continue;
             }
-            let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
-                _ if op == "remove" => Some(Value::Null),
-                (Some(value), _) => Some(value.clone()),
-                (None, "") => rendered(text(change, "/valueFrom/template"), variable),
-                (None, name) => variable(name),
-            };
-            let definition = [index.into(), "definitions".into(), definition_index.into()];
-            let route = [&definition[..], &["jsonPatches".into(), change_index.into()]].concat();
-            let value = value.filter(|_| is_enabled.is_some());
-            changes.push(PatchChange { route, op, path, value });
+            let at =
+                ["patches".into(), index.into(), "definitions".into(), definition_index.into()];
+            for (change_index, change) in list(definition, "/jsonPatches").enumerate() {
+                let (op, path) = (text(change, "/op"), text(change, "/path"));
+                if !is_below(path, field) && !is_below(field, path) {
+                    continue;
+                }
+                let value = match (change.get("value"), text(change, "/valueFrom/variable")) {
+                    _ if is_enabled.is_none() => None,
+                    _ if op == "remove" => Some(Value::Null),
+                    (Some(value), _) => Some(value.clone()),
+                    (None, "") => rendered(text(change, "/valueFrom/template"), variable),
+                    (None, name) => variable(name),
+                };
+                let route = below(&at, ["jsonPatches".into(), RouteStep::from(change_index)]);
+                changes.push(PatchChange { route, op, path, value });
+            }
         }
     }
     changes

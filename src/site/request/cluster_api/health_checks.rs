@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 
-use super::ClusterApiValidation;
 use super::scaled::ScaledMachines;
 use crate::base::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, HEALTH_CHECK, HealthCheckSpec,
@@ -18,16 +17,17 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::input::decode::label_selector;
 use crate::site::request::NodeSet;
 use crate::site::request::cluster_parts::PartSpec;
+use crate::site::request::documents::RequestValidation;
 
-impl ClusterApiValidation<'_> {
+impl RequestValidation<'_, '_> {
     /// Reports MachineHealthChecks that replace Machines of node sets without spare hosts.
     pub(super) fn health_checks(
         &mut self,
         sets: &[ScaledMachines<'_>],
         node_sets: &BTreeMap<Part, Box<NodeSet>>,
     ) {
-        let (objects, key) = (self.objects, self.key);
-        let objects = objects.parts_with_kind(HEALTH_CHECK, &key.namespace);
+        let key = &self.document.key;
+        let objects = self.context.cluster_parts.parts_with_kind(HEALTH_CHECK, &key.namespace);
         let checks = objects.filter_map(|(name, document)| match &document.spec {
             Ok(PartSpec::HealthCheck(check)) if check.cluster_name == key.name.as_str() => {
                 let title = format!("the MachineHealthCheck {}/{name}", key.namespace);
@@ -42,27 +42,20 @@ impl ClusterApiValidation<'_> {
                 continue;
             }
             let labels = self.machine_labels(set);
-            let made = set.health_check.map(|check| {
-                (
-                    "the MachineHealthCheck of the topology".to_owned(),
-                    check,
-                    self.found.origin.name(),
-                )
-            });
+            let title = "the MachineHealthCheck of the topology";
+            let made = set.health_check;
+            let made = made.map(|check| (title.to_owned(), check, self.document.origin.name()));
             let selecting = checks.iter().filter(|(_, check, _)| selects(check, &labels)).cloned();
             for (title, _, place) in made.into_iter().chain(selecting).filter(is_by_capm3) {
                 let set_title = set.title();
-                let finding = Finding::new(
-                    Code::RemediationWithoutSpare,
-                    format!("{title} replaces Machines of {set_title}, which has no spare host"),
-                )
-                .at(place)
-                .see(set.at.place(), "its hosts")
-                .help(format!(
+                let message =
+                    format!("{title} replaces Machines of {set_title}, which has no spare host");
+                let help = format!(
                     "the next Machine waits until a snapshot shows the unhealthy host and sipgen replaces it: annotate \
                      {set_title} with `{SPARE}: \"1\"`"
-                ));
-                self.found.all.push(finding);
+                );
+                let finding = Finding::new(Code::RemediationWithoutSpare, message).at(place);
+                self.findings.push(finding.see(set.at.place(), "its hosts").help(help));
             }
         }
     }
@@ -72,7 +65,7 @@ impl ClusterApiValidation<'_> {
         let given = set.machine_labels.iter().rev().copied().flatten();
         let mut labels: BTreeMap<String, String> =
             given.map(|(key, value)| (key.clone(), value.clone())).collect();
-        labels.insert(CLUSTER_NAME.to_owned(), self.key.name.to_string());
+        labels.insert(CLUSTER_NAME.to_owned(), self.document.key.name.to_string());
         let own = match set.name {
             None => vec![(CONTROL_PLANE_LABEL, "")],
             Some(name) => vec![(DEPLOYMENT_NAME, name), (TOPOLOGY_DEPLOYMENT_NAME, name)],

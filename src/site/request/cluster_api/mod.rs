@@ -6,33 +6,33 @@
 //! * `host_selector`: the hosts that a machine template selects.
 //! * `class_patches`: patches of a ClusterClass that change host selectors.
 //! * `claimants`: objects that claim hosts and are no requests.
-//! * `spread` and `hardware`: annotations of node sets.
+//! * `annotations`: annotations of node sets.
 //! * `health_checks`: MachineHealthChecks whose Machines find no host.
 //! * `machine_objects`: Machines of the inputs, and the objects that make them.
 //! * `agreement`: a SIPCluster beside the objects of Cluster API.
 
 mod agreement;
+mod annotations;
 mod claimants;
 mod class_patches;
-mod hardware;
 mod health_checks;
 mod host_selector;
 mod machine_objects;
 mod rollout;
 mod scaled;
-mod spread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, Selector};
+use yaml_serde::Value;
 
 use super::cluster::{Cluster, HostTemplate, NodeSet, StandbyHosts};
 use super::cluster_parts::ClusterParts;
-use super::decode_spec;
+use super::decode_spec::SpecEnvelope;
 use super::descriptor::RequestDescriptor;
 use super::documents::{
-    ClusterDocument, RequestContext, RequestFindings, RequestSpec, Spec, ValidatedRequest,
-    annotation_meant, mistaken_annotations,
+    ClusterDocument, RequestContext, RequestSpec, RequestValidation, Spec, ValidatedRequest,
+    annotation_meant,
 };
 use super::object_name;
 use crate::base::api::cluster_api::{
@@ -40,37 +40,34 @@ use crate::base::api::cluster_api::{
     SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
-use crate::base::api::names::{ClusterKey, NodeName, Part, has_all, is_label_key};
-use crate::base::api::topology_spread::{MOST_HOSTS, TopologySpread, spread_requirements};
-use crate::base::finding::{Code, DocumentField, Finding, shown_route};
+use crate::base::api::names::{NodeName, Part, has_all};
+use crate::base::api::topology_spread::{MOST_HOSTS, spread_requirements};
+use crate::base::finding::{Code, DocumentField, Finding, Place};
 use crate::base::grouping::grouped;
 use crate::base::text::suggest::alike;
 use crate::input::decode::label_selector::Mistake;
+use crate::input::decode::unreadable;
 use crate::input::load::Document;
 use crate::input::settings::Settings;
-use crate::input::settings::assignment::AssignmentSettings;
 use crate::input::settings::requests::ClusterSelection;
 
 pub(crate) use agreement::disagreements;
 pub(crate) use claimants::{Claimant, claimed_by_cluster, claimed_by_machines, unknown_claims};
 use class_patches::{patched_selector, patched_strategy};
 pub(crate) use machine_objects::{MachineFacts, MachineMaker, MachineObjects};
-use scaled::{LocatedMetadata, ScaledMachines};
+use scaled::ScaledMachines;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &cluster_api::OBJECT,
     definition: cluster_api::DEFINITION,
-    has_own_definition: false,
     schema_argument: None,
     uses_cluster_api: true,
     makes_machines: true,
-    allows_cluster_beside: false,
     request_annotation: Some(ASSIGN),
     is_request: is_asked,
     route_of_role: |_| &["spec"],
-    name_source: "name",
     is_named_in_lists: true,
-    decode,
+    decode_spec,
 };
 
 /// Returns whether sipgen is to assign the hosts of a Cluster, by its annotation or the settings.
@@ -91,44 +88,32 @@ pub(crate) fn is_annotated(metadata: &Metadata) -> bool {
 }
 
 /// Decodes the spec of a Cluster. Unknown fields are left to Cluster API.
-fn decode(document: &Document<'_>) -> (Spec, Vec<Finding>) {
-    match decode_spec::spec::<ClusterSpec>(document, cluster_api::KIND) {
-        Ok(spec) => (Some(spec as Box<dyn RequestSpec>), Vec::new()),
-        Err(findings) => (None, findings),
+fn decode_spec(document: &Document<'_>, _: Value) -> (Spec, Vec<Finding>) {
+    match document.parse_object::<SpecEnvelope<ClusterSpec>>() {
+        Ok(object) => (Some(object.spec.unwrap_or_default()), Vec::new()),
+        Err(error) => (None, vec![unreadable(&document.origin, &error, cluster_api::KIND)]),
     }
 }
 
 impl RequestSpec for ClusterSpec {
-    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let mut check = ClusterApiValidation {
-            key: &document.key,
-            found: RequestFindings::new(&document),
-            objects: context.cluster_parts,
-            assignment: &context.settings.assignment,
-            default_spread: context.settings.topology.default_spread(),
-            is_request: is_asked(&document.metadata, context.settings),
-        };
-        check.annotations(&document.metadata);
-        document.check_name(&mut check.found);
-        let priority = document.priority(&mut check.found);
+    fn check(&self, document: &ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
+        let mut check = RequestValidation::new(document, context);
+        check.assign_annotation();
+        check.check_name();
+        let priority = check.priority();
         let scaled = check.scaled(self);
-        let topology_key =
-            context.settings.requests.cluster_api.control_plane_topology_key.as_deref();
         let mut node_sets = BTreeMap::new();
         for set in &scaled {
-            let part = check.part(set);
-            let node_set = check.node_set(set, topology_key);
-            if node_sets.insert(part, Box::new(node_set)).is_some() {
-                let message = format!(
-                    "two MachineDeployments of the Cluster are called `{}`",
-                    set.name.unwrap_or_default()
-                );
-                check.report(Code::InvalidField, set.at.clone(), message, "rename one of them");
+            let node_set = Box::new(check.scaled_node_set(set));
+            if node_sets.insert(check.part(set), node_set).is_some() {
+                let name = set.name.unwrap_or_default();
+                let message = format!("two MachineDeployments of the Cluster are called `{name}`");
+                check.report_field(Code::InvalidField, &set.at, message, "rename one of them");
             }
         }
         let is_annotated = is_annotated(&document.metadata);
-        if is_annotated && node_sets.is_empty() && !check.found.all.iter().any(Finding::is_error) {
-            check.found.report(
+        if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
+            check.report(
                 Code::NoMachineTemplate,
                 ["spec"],
                 "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts",
@@ -136,55 +121,37 @@ impl RequestSpec for ClusterSpec {
             );
         }
         check.health_checks(&scaled, &node_sets);
-        let machine_templates = check.machine_templates(&scaled);
         let cluster = Cluster {
-            machine_templates,
+            machine_templates: check.machine_templates(&scaled),
             without_failure_domains: check.without_failure_domains(self),
             kubernetes_version: check.kubernetes_version(self),
             endpoint: check.endpoint(self),
             ..document.cluster(priority, node_sets)
         };
-        let findings = check.found.all;
-        document.validated(cluster, findings)
+        check.validated(cluster)
     }
 
-    fn uses_addresses(&self) -> bool {
-        false
-    }
-
-    fn uses_hardware(&self, parts: &ClusterParts) -> bool {
-        hardware::may_be_annotated(self, parts)
+    fn uses_hardware(&self, parts: &ClusterParts, _: bool) -> bool {
+        annotations::may_require_hardware(self, parts)
     }
 }
 
-/// Validation of one Cluster, with its findings.
-struct ClusterApiValidation<'a> {
-    key: &'a ClusterKey,
-    found: RequestFindings<'a>,
-    objects: &'a ClusterParts,
-    assignment: &'a AssignmentSettings,
-    default_spread: Vec<TopologySpread>,
-    /// Unset for a Cluster beside a SIPCluster, or one that claims hosts by itself.
-    is_request: bool,
-}
-
-impl<'a> ClusterApiValidation<'a> {
-    fn report(
+impl RequestValidation<'_, '_> {
+    fn report_field(
         &mut self,
         code: Code,
-        field: DocumentField,
+        field: &DocumentField,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.found.all.push(Finding::new(code, message).at(field.place()).help(help));
+        self.findings.push(Finding::new(code, message).at(field.place()).help(help));
     }
 
     /// Checks the annotation that asks for hosts.
-    fn annotations(&mut self, metadata: &Metadata) {
-        if let Some(text) =
-            metadata.annotation(ASSIGN).filter(|text| !matches!(*text, "true" | "false"))
-        {
-            self.found.report(
+    fn assign_annotation(&mut self) {
+        let text = self.document.metadata.annotation(ASSIGN).unwrap_or("true");
+        if !matches!(text, "true" | "false") {
+            self.report(
                 Code::InvalidRequestAnnotation,
                 ["metadata", "annotations", ASSIGN],
                 format!("`{ASSIGN}` is `{text}`, neither true nor false"),
@@ -198,41 +165,28 @@ impl<'a> ClusterApiValidation<'a> {
         Part { role: set.role(), node: None, node_set: set.name.and_then(node_set_name) }
     }
 
-    fn node_set(&mut self, set: &ScaledMachines<'_>, settings_key: Option<&str>) -> NodeSet {
-        for LocatedMetadata { metadata, at } in &set.metadata {
-            self.found.all.extend(mistaken_annotations(metadata, at, true));
+    fn scaled_node_set(&mut self, set: &ScaledMachines<'_>) -> NodeSet {
+        for (metadata, at) in &set.metadata {
+            self.check_annotations(metadata, at, true);
         }
-        let active = self.replicas(set);
+        let active = self.machine_number(set);
         let standby = self.spare(set, active);
         let (mut selector, selector_at) = self.selector(set);
         if let Some(domain) = set.failure_domain {
             selector.extend([Expression::Equal(FAILURE_DOMAIN.to_owned(), domain.to_owned())]);
         }
-        let annotated = set.annotation(TOPOLOGY_KEY);
-        if let Some(bad) = annotated.filter(|key| !is_label_key(key)) {
-            self.report(
-                Code::InvalidRequestAnnotation,
-                set.annotation_at(TOPOLOGY_KEY),
-                format!("`{bad}` is not a valid label key"),
-                "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
-            );
-        }
-        let settings_key = settings_key.filter(|_| set.name.is_none());
-        let (key, key_at) = match annotated {
-            Some(key) => (Some(key), set.annotation_at(TOPOLOGY_KEY)),
-            None => (settings_key, set.at.clone()),
-        };
-        let max_per_domain = self.max_per_domain(set, key.is_some());
-        let topology_keys: Vec<String> = key.map(str::to_owned).into_iter().collect();
-        let spread = self.spread(set, &topology_keys);
-        let hardware = self.hardware(set);
+        let topology_key = self.topology_key(set);
+        let max_per_domain = self.annotated_max_per_domain(set, topology_key.is_some());
+        let (topology_keys, topology_at): (Vec<_>, Vec<_>) = topology_key.into_iter().unzip();
+        let spread = self.annotated_spread(set, &topology_keys);
+        let hardware = self.annotated_hardware(set);
         selector.extend(spread_requirements(&spread));
         NodeSet {
             selector,
-            namespace: Some(self.key.namespace.clone()),
+            namespace: Some(self.document.key.namespace.clone()),
             reservations: BTreeSet::new(),
-            topology_at: topology_keys.iter().map(|_| key_at.clone()).collect(),
             topology_keys,
+            topology_at,
             max_per_domain,
             spread,
             active,
@@ -250,19 +204,14 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the number of Machines that always run: the replicas, or what the autoscaler may ask
     /// for.
-    fn replicas(&mut self, set: &ScaledMachines<'_>) -> usize {
-        let most = set
-            .annotation(cluster_api::AUTOSCALER_MAXIMUM)
-            .map_or(0, |text| self.number(set, cluster_api::AUTOSCALER_MAXIMUM, text));
+    fn machine_number(&mut self, set: &ScaledMachines<'_>) -> usize {
+        let most = self.annotated_number(set, cluster_api::AUTOSCALER_MAXIMUM).unwrap_or(0);
         let replicas = set.replicas.unwrap_or(1);
         let valid = usize::try_from(replicas).ok().filter(|replicas| *replicas <= MOST_HOSTS);
         if valid.is_none() {
-            self.report(
-                Code::InvalidField,
-                set.replicas_at(),
-                format!("`replicas: {replicas}` is not a valid number of hosts"),
-                format!("write 0 to {MOST_HOSTS}"),
-            );
+            let message = format!("`replicas: {replicas}` is not a valid number of hosts");
+            let help = format!("write 0 to {MOST_HOSTS}");
+            self.report_field(Code::InvalidField, &set.replicas_at(), message, help);
         }
         valid.unwrap_or_default().max(most)
     }
@@ -271,30 +220,19 @@ impl<'a> ClusterApiValidation<'a> {
     fn spare(&mut self, set: &ScaledMachines<'_>, active: usize) -> StandbyHosts {
         let strategy = set.strategy.as_ref();
         let class = set.template.class.filter(|_| set.name.is_none());
-        let patched = class.and_then(|class| patched_strategy(set, &class, self.key));
+        let patched = class.and_then(|class| patched_strategy(set, &class, &self.document.key));
         let evaluated = patched.as_ref().or(strategy.map(|it| it.0));
         let surge = match rollout::surge(set.kind, set.update_strategy, evaluated) {
             Some(surge) if surge.count(active) <= MOST_HOSTS => surge,
             _ => {
-                let at = strategy.map_or(&set.at, |(_, surge_at)| surge_at).clone();
+                let at = strategy.map_or(&set.at, |(_, surge_at)| surge_at);
                 let message = "`maxSurge` of the rollout is neither a number nor a percentage";
                 let help = "write a number such as 1, or a percentage such as \"25%\"";
-                self.report(Code::InvalidField, at, message, help);
+                self.report_field(Code::InvalidField, at, message, help);
                 StandbyHosts::Number(0)
             }
         };
-        let spare = set.annotation(SPARE);
-        spare.map_or(surge, |text| StandbyHosts::Number(self.number(set, SPARE, text)))
-    }
-
-    fn number(&mut self, set: &ScaledMachines<'_>, key: &str, text: &str) -> usize {
-        let number = text.trim().parse().ok().filter(|number| *number <= MOST_HOSTS);
-        if number.is_none() {
-            let message = format!("`{text}` is not a number of hosts");
-            let (code, at) = (Code::InvalidRequestAnnotation, set.annotation_at(key));
-            self.report(code, at, message, format!("write 0 to {MOST_HOSTS}, in quotes"));
-        }
-        number.unwrap_or_default()
+        self.annotated_number(set, SPARE).map_or(surge, StandbyHosts::Number)
     }
 
     /// Returns the hosts that a machine template selects, and where it says so.
@@ -303,24 +241,25 @@ impl<'a> ClusterApiValidation<'a> {
         let Metal3MachineSpec { host_selector: selector, others } =
             &set.template.spec.template.spec;
         if let Some(key) = others.keys().find(|key| alike(key, ["hostSelector"]).is_some()) {
-            self.report(
-                Code::InvalidRequestAnnotation,
-                set.template.field(key),
-                format!("the unknown field `{key}`: the API server drops it, and any host matches"),
-                format!("write `hostSelector`, or remove `{key}`"),
-            );
+            let message =
+                format!("the unknown field `{key}`: the API server drops it, and any host matches");
+            let help = format!("write `hostSelector`, or remove `{key}`");
+            let field = set.template.field(key);
+            self.report_field(Code::InvalidRequestAnnotation, &field, message, help);
         }
-        let assigned = self.assignment.labels_of(self.key, &self.part(set));
-        let class = set.template.class;
+        let RequestValidation { document: ClusterDocument { key, metadata, .. }, context, .. } =
+            *self;
+        let assigned = context.settings.assignment.labels_of(key, &self.part(set));
         let mut patched = None;
-        if let Some(class) = &class {
-            let (selector, mistakes) = patched_selector(set, class, self.key, &assigned);
+        if let Some(class) = &set.template.class {
+            let (selector, mistakes) = patched_selector(set, class, key, &assigned);
             self.report_mistakes(&DocumentField::new(class.origin, ["spec"]), mistakes);
             patched = Some(selector);
         }
         let selector = patched.as_ref().unwrap_or(selector);
         let mut mistakes = Vec::new();
-        if self.is_request {
+        // A Cluster beside a SIPCluster, or one that claims hosts by itself, is no request.
+        if is_asked(metadata, context.settings) {
             mistakes = host_selector::exclusions(selector, &assigned);
         }
         let selector = host_selector::requirements(selector, &assigned);
@@ -335,34 +274,8 @@ impl<'a> ClusterApiValidation<'a> {
     /// Reports mistakes in a host selector below a field.
     fn report_mistakes(&mut self, at: &DocumentField, mistakes: Vec<Mistake>) {
         for Mistake { route, message, help, .. } in mistakes {
-            self.report(Code::InvalidRequestAnnotation, at.below(route), message, help);
+            self.report_field(Code::InvalidRequestAnnotation, &at.below(route), message, help);
         }
-    }
-
-    /// Returns what the annotation of a node set asks for in JSON, and reports mistakes in it. `kind`
-    /// completes "`…` is not a …".
-    fn json_annotation<T>(
-        &mut self,
-        set: &ScaledMachines<'_>,
-        (key, kind, example): (&str, &str, &str),
-        parse: impl FnOnce(&str) -> serde_json::Result<Result<T, Vec<Mistake>>>,
-    ) -> Option<T> {
-        let text = set.annotation(key)?;
-        let (code, at) = (Code::InvalidRequestAnnotation, set.annotation_at(key));
-        match parse(text) {
-            Ok(Ok(value)) => return Some(value),
-            Ok(Err(mistakes)) => {
-                for Mistake { route, message, help, .. } in mistakes {
-                    let message = format!("{}: {message}", shown_route(&route));
-                    self.report(code, at.clone(), message, help);
-                }
-            }
-            Err(error) => {
-                let message = format!("`{key}` is not a {kind} in JSON: {error}");
-                self.report(code, at, message, format!("write it as in `{example}`"));
-            }
-        }
-        None
     }
 
     /// Returns the machine templates with the labels by which they select assigned hosts.
@@ -383,10 +296,8 @@ impl<'a> ClusterApiValidation<'a> {
                 other.role() != first.role() || is_special(first) || is_special(other)
             });
             if let Some(other) = conflict.filter(|_| first.template.class.is_none()) {
-                let finding = shared_template([first.title(), other.title()], name)
-                    .at(first.at.place())
-                    .see(other.at.place(), "the other one");
-                self.found.all.push(finding);
+                let sharing = [first, other].map(|set| (set.title(), set.at.place()));
+                self.findings.push(shared_template(name, sharing));
             }
             let mut labels = self.labels(&self.part(first));
             for other in others {
@@ -397,19 +308,20 @@ impl<'a> ClusterApiValidation<'a> {
             let is_pinned = has_all(&selector.match_labels, &labels)
                 || sets.iter().all(|set| {
                     set.template.class.is_some_and(|class| {
-                        let (patched, _) = patched_selector(set, &class, self.key, &labels);
+                        let (patched, _) =
+                            patched_selector(set, &class, &self.document.key, &labels);
                         let own = self.labels(&set.role().into());
                         has_all(&patched.match_labels, &own)
                     })
                 });
+            let selected = match is_pinned {
+                true => Some(labels.clone()),
+                false => host_selector::assigned_labels(selector, &labels),
+            };
             found.push(HostTemplate {
                 name: name.to_owned(),
                 is_pinned,
-                selected: if is_pinned {
-                    Some(labels.clone())
-                } else {
-                    host_selector::assigned_labels(selector, &labels)
-                },
+                selected,
                 labels,
                 is_of_class: first.template.class.is_some(),
                 selector_at: first.template.selector_at(),
@@ -419,7 +331,7 @@ impl<'a> ClusterApiValidation<'a> {
     }
 
     fn labels(&self, part: &Part) -> BTreeMap<String, String> {
-        self.assignment.labels.labels(self.key, part)
+        self.context.settings.assignment.labels.labels(&self.document.key, part)
     }
 }
 
@@ -436,10 +348,10 @@ pub(crate) fn shared_templates<'a>(clusters: impl Iterator<Item = &'a Cluster>) 
             let name = (&cluster.key.namespace, &template.name);
             let (first, other) = users.entry(name).or_insert((cluster, template));
             if other.labels != template.labels && first.key != cluster.key {
-                let titles = [first, &cluster].map(|it| format!("the Cluster {}", it.key));
-                let finding = shared_template(titles, &template.name)
-                    .at(first.origin.name())
-                    .see(cluster.origin.name(), "the other one");
+                let sharing = [*first, cluster];
+                let sharing =
+                    sharing.map(|it| (format!("the Cluster {}", it.key), it.origin.name()));
+                let finding = shared_template(&template.name, sharing);
                 findings.push(finding.for_cluster(&first.key).for_cluster(&cluster.key));
             }
         }
@@ -447,12 +359,15 @@ pub(crate) fn shared_templates<'a>(clusters: impl Iterator<Item = &'a Cluster>) 
     findings
 }
 
-fn shared_template([first, other]: [String; 2], name: &str) -> Finding {
-    Finding::new(
-        Code::SharedMachineTemplate,
-        format!("{first} and {other} share the Metal3MachineTemplate `{name}`, so neither can be limited to its own hosts"),
-    )
-    .help("give each a Metal3MachineTemplate of its own")
+/// Reports two objects that share a template, by their titles and places.
+fn shared_template(name: &str, [(first, at), (other, other_at)]: [(String, Place); 2]) -> Finding {
+    let message = format!(
+        "{first} and {other} share the Metal3MachineTemplate `{name}`, so neither can be limited to its own hosts"
+    );
+    Finding::new(Code::SharedMachineTemplate, message)
+        .at(at)
+        .see(other_at, "the other one")
+        .help("give each a Metal3MachineTemplate of its own")
 }
 
 /// Returns the name of a MachineDeployment as the value of a label.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::missing_part;
 use super::rollout::{LocatedStrategy, either, is_of_k0smotron};
-use super::{ClusterApiValidation, missing_part};
 use crate::base::api::cluster_api::{
     AUTOSCALER_MAXIMUM, CLUSTER_CLASS, ClassSpec, ClusterApiReference, ClusterSpec,
     ControlPlaneSpec, HealthCheckSpec, MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, MachineTemplateSpec,
@@ -11,7 +11,7 @@ use crate::base::api::cluster_api::{
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
-use crate::base::api::names::{Namespace, Role};
+use crate::base::api::names::{ClusterKey, Namespace, Role};
 use crate::base::finding::{Code, DocumentField, Origin, RouteStep};
 use crate::base::text::non_empty;
 use crate::input::decode;
@@ -19,6 +19,10 @@ use crate::input::settings::services::KubernetesVersion;
 use crate::site::request::NamedMetal3Cluster;
 use crate::site::request::cluster::ApiEndpoint;
 use crate::site::request::cluster_parts::{PartDocument, PartSpec};
+use crate::site::request::documents::{ClusterDocument, RequestValidation};
+
+/// Metadata, and where it is.
+type LocatedMetadata<'a> = (&'a Metadata, DocumentField);
 
 /// A control plane or a MachineDeployment whose Machines are hosts of Metal3.
 pub(super) struct ScaledMachines<'a> {
@@ -42,12 +46,6 @@ pub(super) struct ScaledMachines<'a> {
     pub(super) machine_names: MachineNames,
     /// The MachineHealthCheck that the topology makes for it.
     pub(super) health_check: Option<&'a HealthCheckSpec>,
-}
-
-/// Metadata, and where it is.
-pub(super) struct LocatedMetadata<'a> {
-    pub(super) metadata: &'a Metadata,
-    pub(super) at: DocumentField,
 }
 
 /// The Metal3MachineTemplate of a node set.
@@ -108,34 +106,23 @@ impl NodeSetTemplate<'_> {
     }
 }
 
-impl<'a> LocatedMetadata<'a> {
-    fn new(metadata: &'a Metadata, object_at: &DocumentField) -> Self {
-        Self { metadata, at: object_at.below(["metadata".into()]) }
-    }
-
-    fn from_object(document: &'a PartDocument) -> Self {
-        let at = DocumentField::new(&document.origin, ["metadata"]);
-        Self { metadata: &document.metadata, at }
-    }
+fn object_metadata(document: &PartDocument) -> LocatedMetadata<'_> {
+    (&document.metadata, DocumentField::new(&document.origin, ["metadata"]))
 }
 
+/// Returns labels by precedence.
 fn labels_of<'a>(metadata: &[LocatedMetadata<'a>]) -> Vec<&'a BTreeMap<String, String>> {
-    metadata.iter().filter_map(|it| it.metadata.labels.as_ref()).collect()
+    metadata.iter().filter_map(|(metadata, _)| metadata.labels.as_ref()).collect()
 }
 
 impl ScaledMachines<'_> {
     pub(super) fn role(&self) -> Role {
-        match self.name {
-            None => Role::ControlPlane,
-            Some(_) => Role::Worker,
-        }
+        if self.name.is_some() { Role::Worker } else { Role::ControlPlane }
     }
 
     pub(super) fn title(&self) -> String {
-        match self.name {
-            None => "the control plane".to_owned(),
-            Some(name) => format!("the MachineDeployment {name}"),
-        }
+        let deployment = self.name.map(|name| format!("the MachineDeployment {name}"));
+        deployment.unwrap_or_else(|| "the control plane".to_owned())
     }
 
     /// Returns the place of the number of hosts.
@@ -148,14 +135,14 @@ impl ScaledMachines<'_> {
     }
 
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata.iter().find_map(|it| it.metadata.annotation(key))
+        self.metadata.iter().find_map(|(metadata, _)| metadata.annotation(key))
     }
 
     /// Returns the place of an annotation that it has.
     pub(super) fn annotation_at(&self, key: &str) -> DocumentField {
-        let given = self.metadata.iter().find(|it| it.metadata.annotation(key).is_some());
+        let given = self.metadata.iter().find(|(metadata, _)| metadata.annotation(key).is_some());
         let route = ["annotations".into(), key.into()];
-        given.map_or_else(|| self.at.clone(), |it| it.at.below(route))
+        given.map_or_else(|| self.at.clone(), |(_, at)| at.below(route))
     }
 }
 
@@ -169,7 +156,7 @@ pub(super) fn machines_of(spec: &ControlPlaneSpec) -> Option<&ClusterApiReferenc
     machine_reference().or(spec.infrastructure_ref.as_ref())
 }
 
-impl<'a> ClusterApiValidation<'a> {
+impl<'a> RequestValidation<'a, '_> {
     /// Returns the control plane and the MachineDeployments whose Machines are hosts of Metal3.
     pub(super) fn scaled(&mut self, spec: &'a ClusterSpec) -> Vec<ScaledMachines<'a>> {
         let mut scaled = match &spec.topology {
@@ -182,7 +169,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     /// Returns the version of Kubernetes of the control plane.
     pub(super) fn kubernetes_version(&self, spec: &ClusterSpec) -> Option<KubernetesVersion> {
-        let referenced = |it| self.objects.referenced(it, &self.key.namespace)?.spec.as_ref().ok();
+        let referenced = |it| self.referenced(it)?.spec.as_ref().ok();
         let control_plane = spec.control_plane_ref.as_ref().and_then(referenced);
         let version = match (&spec.topology, control_plane) {
             (Some(topology), _) => topology.version.clone(),
@@ -209,12 +196,16 @@ impl<'a> ClusterApiValidation<'a> {
         Some(ApiEndpoint { address, at: DocumentField::new(&document.origin, route) })
     }
 
+    fn referenced(&self, reference: &ClusterApiReference) -> Option<&'a PartDocument> {
+        self.context.cluster_parts.referenced(reference, &self.document.key.namespace)
+    }
+
     fn metal3_cluster(
         &self,
         spec: &ClusterSpec,
     ) -> Option<(&'a PartDocument, &'a Metal3ClusterSpec)> {
         let reference = spec.infrastructure_ref.as_ref()?;
-        let document = self.objects.referenced(reference, &self.key.namespace)?;
+        let document = self.referenced(reference)?;
         match &document.spec {
             Ok(PartSpec::Metal3Cluster(own)) => Some((document, own)),
             _ => None,
@@ -228,10 +219,10 @@ impl<'a> ClusterApiValidation<'a> {
         namespace: &Namespace,
         from: DocumentField,
     ) -> Option<(&'a PartDocument, &'a PartSpec)> {
-        let Some(document) = self.objects.referenced(reference, namespace) else {
+        let Some(document) = self.context.cluster_parts.referenced(reference, namespace) else {
             let message = missing_part(&reference.kind, &reference.name);
             let help = "add its manifest to the inputs; references are resolved with the names and namespaces that builds deliver";
-            self.report(Code::PartMissing, from, message, help);
+            self.report_field(Code::PartMissing, &from, message, help);
             return None;
         };
         Some((document, self.readable(document)?))
@@ -241,7 +232,7 @@ impl<'a> ClusterApiValidation<'a> {
     fn readable(&mut self, document: &'a PartDocument) -> Option<&'a PartSpec> {
         let unreadable = |error| decode::unreadable(&document.origin, error, &document.kind);
         let spec = document.spec.as_ref().map_err(unreadable);
-        spec.map_err(|finding| self.found.all.push(finding)).ok()
+        spec.map_err(|finding| self.findings.push(finding)).ok()
     }
 
     /// Returns the machine template that a reference names; `None` if Machines are no hosts of
@@ -270,7 +261,7 @@ impl<'a> ClusterApiValidation<'a> {
     /// Returns the MachineDeployments in the inputs, without those that a topology made.
     fn machine_deployments(&mut self) -> Vec<ScaledMachines<'a>> {
         let mut scaled = Vec::new();
-        let (objects, key) = (self.objects, self.key);
+        let (key, objects) = (&self.document.key, self.context.cluster_parts);
         for (name, document) in objects.parts_with_kind(MACHINE_DEPLOYMENT, &key.namespace) {
             // The cluster of one that is unreadable is unknown, so it may be this one.
             let Some(PartSpec::MachineDeployment(deployment)) = self.readable(document) else {
@@ -293,7 +284,7 @@ impl<'a> ClusterApiValidation<'a> {
             };
             scaled.push(ScaledMachines {
                 name: Some(name),
-                metadata: vec![LocatedMetadata::from_object(document)],
+                metadata: vec![object_metadata(document)],
                 replicas: deployment.replicas,
                 strategy: either("strategy", &deployment.strategy, &deployment.rollout, &at),
                 kind: MACHINE_DEPLOYMENT,
@@ -311,7 +302,7 @@ impl<'a> ClusterApiValidation<'a> {
 
     fn control_plane(&mut self, spec: &'a ClusterSpec) -> Option<ScaledMachines<'a>> {
         let reference = spec.control_plane_ref.as_ref()?;
-        let (origin, namespace) = (self.found.origin, &self.key.namespace);
+        let ClusterDocument { origin, key: ClusterKey { namespace, .. }, .. } = self.document;
         let from = DocumentField::new(origin, ["spec", "controlPlaneRef", "name"]);
         let (document, part) = self.part_of(reference, namespace, from)?;
         let PartSpec::ControlPlane(control_plane) = part else {
@@ -329,7 +320,7 @@ impl<'a> ClusterApiValidation<'a> {
         }
         Some(ScaledMachines {
             name: None,
-            metadata: vec![LocatedMetadata::from_object(document)],
+            metadata: vec![object_metadata(document)],
             replicas: control_plane.replicas,
             strategy: either(
                 "rolloutStrategy",
@@ -354,10 +345,10 @@ impl<'a> ClusterApiValidation<'a> {
             (None, Some(class)) => (class.as_str(), topology.class_namespace.as_ref()),
             (None, None) => ("", None),
         };
-        let own = &self.key.namespace;
+        let own = &self.document.key.namespace;
         let namespace =
             namespace.map_or_else(|| own.clone(), |name| name.parse().unwrap_or(own.clone()));
-        let at = DocumentField::new(self.found.origin, ["spec", "topology"]);
+        let at = DocumentField::new(&self.document.origin, ["spec", "topology"]);
         let reference = ClusterApiReference {
             kind: CLUSTER_CLASS.to_owned(),
             name: name.to_owned(),
@@ -398,10 +389,11 @@ impl<'a> ClusterApiValidation<'a> {
             }
             _ => (None, None),
         };
-        let at = DocumentField::new(self.found.origin, ["spec", "topology", "controlPlane"]);
-        let own = LocatedMetadata::new(&topology.control_plane.metadata, &at);
-        let class = class_at.below(["controlPlane".into()]);
-        let metadata = vec![own, LocatedMetadata::new(&control_plane.metadata, &class)];
+        let at = DocumentField::new(&self.document.origin, ["spec", "topology", "controlPlane"]);
+        let metadata = vec![
+            (&topology.control_plane.metadata, at.below(["metadata".into()])),
+            (&control_plane.metadata, class_at.below(["controlPlane".into(), "metadata".into()])),
+        ];
         Some(ScaledMachines {
             name: None,
             machine_labels: labels_of(&metadata),
@@ -411,7 +403,7 @@ impl<'a> ClusterApiValidation<'a> {
             kind: reference.map_or("", |template| &template.kind),
             update_strategy: template_spec.and_then(|spec| spec.update_strategy.as_deref()),
             failure_domain: None,
-            machine_names: MachineNames::control_plane_of_class(self.key.name.as_str()),
+            machine_names: MachineNames::control_plane_of_class(self.document.key.name.as_str()),
             health_check: health_check(
                 &topology.control_plane.machine_health_check,
                 &control_plane.machine_health_check,
@@ -431,15 +423,12 @@ impl<'a> ClusterApiValidation<'a> {
         let Some((index, deployment_class)) =
             classes.find(|(_, known)| known.class == deployment.class)
         else {
-            self.report(
-                Code::PartMissing,
-                at.below(["class".into()]),
-                format!(
-                    "the ClusterClass has no class `{}` of MachineDeployments",
-                    deployment.class
-                ),
-                "name one of `spec.workers.machineDeployments[].class` of the ClusterClass",
+            let message = format!(
+                "the ClusterClass has no class `{}` of MachineDeployments",
+                deployment.class
             );
+            let help = "name one of `spec.workers.machineDeployments[].class` of the ClusterClass";
+            self.report_field(Code::PartMissing, &at.below(["class".into()]), message, help);
             return None;
         };
         let template_reference = || deployment_class.template.infrastructure.as_ref();
@@ -450,11 +439,11 @@ impl<'a> ClusterApiValidation<'a> {
         let template =
             self.template(machines, &class.namespace, from.clone(), Some(machine_class))?;
         let metadata = vec![
-            LocatedMetadata::new(&deployment.metadata, &at),
-            LocatedMetadata::new(&deployment_class.metadata, &from),
-            LocatedMetadata::new(
+            (&deployment.metadata, at.below(["metadata".into()])),
+            (&deployment_class.metadata, from.below(["metadata".into()])),
+            (
                 &deployment_class.template.metadata,
-                &from.below(["template".into()]),
+                from.below(["template".into(), "metadata".into()]),
             ),
         ];
         Some(ScaledMachines {
@@ -474,7 +463,7 @@ impl<'a> ClusterApiValidation<'a> {
             failure_domain: non_empty(&deployment.failure_domain)
                 .or(non_empty(&deployment_class.failure_domain)),
             machine_names: MachineNames::deployment_of_class(
-                self.key.name.as_str(),
+                self.document.key.name.as_str(),
                 &deployment.name,
             ),
             health_check: health_check(

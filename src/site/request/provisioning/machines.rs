@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Selector, SelectorExt};
 
-use super::{ProvisioningValidation, Route};
 use crate::base::api::hardware_requirements::is_cpu_flag;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::machine_names::MachineNames;
@@ -19,6 +18,7 @@ use crate::site::inventory::hosts_by_mac::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
 use crate::site::request::cluster::{Installation, NodeSet, StandbyHosts};
+use crate::site::request::documents::RequestValidation;
 
 /// Maximum number of similar MAC addresses that a finding names.
 const MOST_NEAR: usize = 3;
@@ -45,31 +45,34 @@ fn help_for(macs: &HostsByMac<'_>, mac: MacAddress) -> String {
 struct RequestedMachine {
     name: NodeName,
     role: Role,
-    route: Route,
-    /// MAC address with its route.
-    mac: Option<(MacAddress, Route)>,
+    at: DocumentField,
+    /// MAC address with its place.
+    mac: Option<(MacAddress, Place)>,
     hardware: HardwareRequirements,
     selector: Selector,
     /// Set if it has any requirement.
     is_asked: bool,
 }
 
-impl ProvisioningValidation<'_> {
+impl RequestedMachine {
+    /// Returns the place of its name.
+    fn place(&self) -> Place {
+        self.at.origin.key(self.at.route.clone())
+    }
+}
+
+impl RequestValidation<'_, '_> {
     /// Returns the requested machines, and an installation with their names.
-    pub(crate) fn machines(
+    pub(super) fn machines(
         &mut self,
         spec: &ProvisioningSpec,
-        macs: &HostsByMac<'_>,
     ) -> (BTreeMap<Part, Box<NodeSet>>, Installation) {
         if spec.masters.iter().flatten().next().is_none() {
             // The list is required: if empty were valid, a typo would release every host of the
             // cluster.
-            self.found.report(
-                Code::InvalidMachine,
-                ["spec", "masters"],
-                "the Provisioning has no control-plane machine",
-                "list at least one machine under `spec.masters`",
-            );
+            let message = "the Provisioning has no control-plane machine";
+            let help = "list at least one machine under `spec.masters`";
+            self.report(Code::InvalidMachine, ["spec", "masters"], message, help);
         }
         let masters = self.requested(spec.masters.as_deref(), "masters", Role::ControlPlane);
         let workers = self.requested(spec.workers.as_deref(), "workers", Role::Worker);
@@ -79,7 +82,6 @@ impl ProvisioningValidation<'_> {
             workers: names(&workers),
             ..Installation::default()
         };
-        let mut node_sets = BTreeMap::new();
         let mut requested = masters;
         for worker in workers {
             match requested.iter_mut().find(|known| known.name == worker.name) {
@@ -87,23 +89,10 @@ impl ProvisioningValidation<'_> {
                 Some(master) => self.join(master, worker),
             }
         }
-        self.refuse_shared_macs(&requested, macs);
-        for RequestedMachine { name, role, route, mac, hardware, selector, is_asked } in requested {
-            if !is_asked {
-                let message =
-                    format!("machine `{name}` has neither a MAC address nor requirements");
-                let help = "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`";
-                let finding = Finding::new(Code::InvalidMachine, message);
-                self.found.all.push(finding.at(self.found.origin.key(route.clone())).help(help));
-            }
-            let named = mac.and_then(|(mac, mac_route)| {
-                let host = self.host_with(&name, mac, &mac_route, macs)?;
-                Some((mac, host))
-            });
-            if let Some((mac, host)) = named {
-                self.judge(&name, &route, mac, &hardware, &selector, macs.host(host));
-            }
-            let at = DocumentField::new(self.found.origin, route);
+        self.refuse_shared_macs(&requested);
+        let node_sets = requested.into_iter().map(|machine| {
+            let named = self.named_host(&machine);
+            let RequestedMachine { name, role, at, hardware, selector, .. } = machine;
             let node_set = NodeSet {
                 selector,
                 namespace: None,
@@ -123,10 +112,9 @@ impl ProvisioningValidation<'_> {
                 spare_at: None,
                 at,
             };
-            let part = Part { role, node: Some(name), node_set: None };
-            node_sets.insert(part, Box::new(node_set));
-        }
-        (node_sets, installation)
+            (Part { role, node: Some(name), node_set: None }, Box::new(node_set))
+        });
+        (node_sets.collect(), installation)
     }
 
     /// Returns the machines of a list with valid names, each name once.
@@ -137,34 +125,31 @@ impl ProvisioningValidation<'_> {
         role: Role,
     ) -> Vec<RequestedMachine> {
         let mut machines: Vec<RequestedMachine> = Vec::new();
-        let listed = list.into_iter().flatten().enumerate();
-        // Decoding rejected entries with no key or several keys.
-        for (index, (name, asked)) in
-            listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?)))
-        {
-            let route: Route =
-                vec!["spec".into(), field.into(), index.into(), name.as_str().into()];
-            let place = self.found.origin.key(route.clone());
+        let nothing = MachineRequest::default();
+        for (index, entry) in list.into_iter().flatten().enumerate() {
+            // Decoding rejected entries with no key or several keys.
+            let Some((name, asked)) = entry.iter().next() else { continue };
+            let route = ["spec".into(), field.into(), index.into(), RouteStep::from(&**name)];
+            let at = DocumentField::new(&self.document.origin, route);
+            let place = at.origin.key(at.route.clone());
             let name: NodeName = match name.parse() {
                 Ok(name) => name,
                 Err(error) => {
                     let message = format!("the machine's name `{name}` {error}");
                     let help = "choose another name: its host has it as a label";
                     let finding = Finding::new(Code::InvalidMachine, message).at(place);
-                    self.found.all.push(finding.help(help));
+                    self.findings.push(finding.help(help));
                     continue;
                 }
             };
             if let Some(other) = machines.iter().find(|other| other.name == name) {
                 let message = format!("`{field}` has two machines named `{name}`");
-                let other = self.found.origin.key(other.route.clone());
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
-                let help = "rename one of them, or remove it";
-                self.found.all.push(finding.see(other, "the other one").help(help));
+                let finding = finding.see(other.place(), "the other one");
+                self.findings.push(finding.help("rename one of them, or remove it"));
                 continue;
             }
-            let nothing = MachineRequest::default();
-            machines.push(self.machine(name, role, asked.as_ref().unwrap_or(&nothing), route));
+            machines.push(self.machine(name, role, asked.as_ref().unwrap_or(&nothing), at));
         }
         machines
     }
@@ -175,11 +160,11 @@ impl ProvisioningValidation<'_> {
         name: NodeName,
         role: Role,
         asked: &MachineRequest,
-        route: Route,
+        at: DocumentField,
     ) -> RequestedMachine {
-        let at = |field: &str| below(&route, [field]);
+        let route = |field: &str| below(&at.route, [field]);
         let invalid = Code::InvalidMachine;
-        let mistakes = self.found.all.len();
+        let mistakes = self.findings.len();
         let mac = asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let mac = mac.and_then(|text| {
             let is_placeholder = text.starts_with('<') || text.contains("{{") || text.contains('$');
@@ -190,25 +175,26 @@ impl ProvisioningValidation<'_> {
             };
             let message = format!("the mac-address of `{name}` is not a MAC address");
             let mac = text.parse().map_err(|_| message);
-            Some((self.found.accept(mac, invalid, at("mac-address"), help)?, at("mac-address")))
+            let mac = self.accept(mac, invalid, route("mac-address"), help)?;
+            Some((mac, at.origin.at(route("mac-address"))))
         });
         let cpu = u64::try_from(asked.cpu.unwrap_or_default())
             .map_err(|_| format!("`{name}` asks for a negative number of CPUs"));
-        let cpu = self.found.accept(cpu, invalid, at("cpu"), "write the minimum number");
+        let cpu = self.accept(cpu, invalid, route("cpu"), "write the minimum number");
         let memory =
             asked.memory.as_ref().map(|text| text.0.trim()).filter(|text| !text.is_empty());
         let memory_mib = memory
             .map_or(Some(0), quantity::mebibytes)
             .ok_or_else(|| format!("the memory of `{name}` is not a Kubernetes quantity"));
         let help = "write a number of bytes with its unit, such as `16Gi`";
-        let memory_mib = self.found.accept(memory_mib, invalid, at("memory"), help);
+        let memory_mib = self.accept(memory_mib, invalid, route("memory"), help);
         let flags = asked.cpu_flags.iter().flatten().enumerate().filter_map(|(index, flag)| {
             let word = is_cpu_flag(flag).then(|| flag.to_ascii_lowercase());
             let word = word.ok_or_else(|| {
                 format!("`{name}` requires a CPU feature that is not a single word")
             });
             let help = "write one feature per entry, as in /proc/cpuinfo, such as `avx512f`";
-            self.found.accept(word, invalid, below(&at("cpuFlags"), [index]), help)
+            self.accept(word, invalid, below(&route("cpuFlags"), [index]), help)
         });
         let flags = flags.collect();
         let text = |text: &Option<String>| {
@@ -226,28 +212,26 @@ impl ProvisioningValidation<'_> {
             ..HardwareRequirements::default()
         };
         let selector = asked.label_selector.as_ref().map(label_selector::check);
-        let selector = selector.and_then(|it| self.found.accept_checked(it, &at("labelSelector")));
+        let selector = selector.and_then(|it| self.accept_checked(it, &route("labelSelector")));
         // An invalid requirement counts, so that it is not reported as missing as well.
         let is_asked = mac.is_some()
             || asked.label_selector.is_some()
             || !hardware.is_empty()
-            || self.found.all.len() > mistakes;
+            || self.findings.len() > mistakes;
         let selector = selector.unwrap_or_default();
-        RequestedMachine { name, role, route, mac, hardware, selector, is_asked }
+        RequestedMachine { name, role, at, mac, hardware, selector, is_asked }
     }
 
     /// Merges a machine's entries from both lists. It must meet the requirements of both.
     fn join(&mut self, known: &mut RequestedMachine, also: RequestedMachine) {
         match (&known.mac, also.mac) {
-            (Some((one, at)), Some((other, other_at))) if *one != other => {
+            (Some((one, at)), Some((other, place))) if *one != other => {
                 let message =
                     format!("{} is a master and a worker, with two MAC addresses", also.name);
-                let (place, at) =
-                    (self.found.origin.at(other_at), self.found.origin.at(at.clone()));
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
                 let help =
                     "rename the worker; or, if both are the same machine, remove its mac-address";
-                self.found.all.push(finding.see(at, "the master's").help(help));
+                self.findings.push(finding.see(at.clone(), "the master's").help(help));
             }
             (Some(_), _) => {}
             (None, mac) => known.mac = mac,
@@ -265,82 +249,76 @@ impl ProvisioningValidation<'_> {
     }
 
     /// Reports two machines that are one: by equal MAC addresses, or by two of the same host.
-    fn refuse_shared_macs(&mut self, machines: &[RequestedMachine], macs: &HostsByMac<'_>) {
+    fn refuse_shared_macs(&mut self, machines: &[RequestedMachine]) {
+        let macs = self.context.hosts_by_mac();
         let host = |mac: MacAddress| match macs.hosts_with(mac) {
-            [one] => Some(macs.host(*one)),
+            [one] => Some(&macs.host(*one).key),
             _ => None,
         };
-        let mut known: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
-        for RequestedMachine { name, mac, .. } in machines {
-            let Some((mac, route)) = mac else { continue };
-            let key = host(*mac).map(|host| &host.key);
-            let is_same = |(_, other, _): &&(_, MacAddress, _)| {
-                other == mac || key.is_some() && host(*other).map(|host| &host.key) == key
+        let with_mac = machines.iter().filter_map(|it| Some((&it.name, it.mac.as_ref()?)));
+        let with_mac: Vec<_> = with_mac.collect();
+        for (index, (name, (mac, place))) in with_mac.iter().enumerate() {
+            let key = host(*mac);
+            let is_same = |(_, (other, _)): &&(_, &(MacAddress, _))| {
+                other == mac || key.is_some() && host(*other) == key
             };
-            if let Some((other, other_mac, at)) = known.iter().find(is_same) {
-                let message = match key {
-                    Some(key) if other_mac != mac => {
-                        format!(
-                            "`{other}` and `{name}` are the same host: {key} has both MAC addresses"
-                        )
-                    }
-                    _ => format!("`{other}` and `{name}` have the same MAC address"),
-                };
-                let origin = self.found.origin;
-                let finding =
-                    Finding::new(Code::InvalidMachine, message).at(origin.at(route.clone()));
-                let help = "fix one of them; a machine that is master and worker has the same name in both lists";
-                let finding = finding.see(origin.at((*at).clone()), other.to_string());
-                self.found.all.push(finding.help(help));
-            }
-            known.push((name, *mac, route));
+            let Some((other, (other_mac, at))) = with_mac[..index].iter().find(is_same) else {
+                continue;
+            };
+            let message = match key {
+                Some(key) if other_mac != mac => format!(
+                    "`{other}` and `{name}` are the same host: {key} has both MAC addresses"
+                ),
+                _ => format!("`{other}` and `{name}` have the same MAC address"),
+            };
+            let finding = Finding::new(Code::InvalidMachine, message).at(place.clone());
+            let help = "fix one of them; a machine that is master and worker has the same name in both lists";
+            self.findings.push(finding.see(at.clone(), other.to_string()).help(help));
         }
     }
 
-    /// Returns the index of the only host with a MAC address.
-    fn host_with(
-        &mut self,
-        name: &NodeName,
-        mac: MacAddress,
-        route: &Route,
-        macs: &HostsByMac<'_>,
-    ) -> Option<usize> {
-        match macs.hosts_with(mac) {
-            [host] => Some(*host),
+    /// Returns the MAC address of a machine and the index of the only host that has it. Reports a
+    /// machine without requirements, and a host that does not meet them.
+    fn named_host(&mut self, machine: &RequestedMachine) -> Option<(MacAddress, usize)> {
+        let RequestedMachine { name, mac, .. } = machine;
+        if !machine.is_asked {
+            let message = format!("machine `{name}` has neither a MAC address nor requirements");
+            let help = "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`";
+            let finding = Finding::new(Code::InvalidMachine, message).at(machine.place());
+            self.findings.push(finding.help(help));
+        }
+        let ((mac, place), macs) = (mac.as_ref()?, self.context.hosts_by_mac());
+        let finding = match macs.hosts_with(*mac) {
+            [host] => {
+                self.judge(machine, *mac, macs.host(*host));
+                return Some((*mac, *host));
+            }
             [] => {
                 let message = format!("no host has the MAC address `{mac}` of `{name}`");
-                self.found.report(Code::UnknownMac, route.clone(), message, help_for(macs, mac));
-                None
+                let finding = Finding::new(Code::UnknownMac, message).at(place.clone());
+                finding.help(help_for(macs, *mac))
             }
             several => {
                 let hosts = several.iter().map(|index| macs.host(*index));
-                let hosts = hosts.map(|host| (place_of(host, mac), host.key.to_string()));
+                let hosts = hosts.map(|host| (place_of(host, *mac), host.key.to_string()));
                 let count = counted(several.len(), "host");
                 let message = format!("{count} have the MAC address `{mac}` of `{name}`");
-                let finding = Finding::new(Code::UnknownMac, message)
-                    .at(self.found.origin.at(route.clone()))
-                    .see_each(hosts);
                 let help = "one of them is a copy or a typo: fix it, or take a new snapshot";
-                self.found.all.push(finding.help(help));
-                None
+                let finding = Finding::new(Code::UnknownMac, message).at(place.clone());
+                finding.see_each(hosts).help(help)
             }
-        }
+        };
+        self.findings.push(finding);
+        None
     }
 
     /// Reports unmet requirements of a host that is named by MAC address.
-    fn judge(
-        &mut self,
-        name: &NodeName,
-        route: &Route,
-        mac: MacAddress,
-        asked: &HardwareRequirements,
-        selector: &Selector,
-        host: &Host,
-    ) {
+    fn judge(&mut self, machine: &RequestedMachine, mac: MacAddress, host: &Host) {
+        let RequestedMachine { name, at, hardware, selector, .. } = machine;
+        let key = &host.key;
         if host.machine.address(Some(mac)).is_none() {
-            let others =
-                host.machine.nics.iter().find(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac);
-            let help = match others {
+            let addressed = host.machine.nics.iter().find(|nic| !nic.addresses.is_empty());
+            let help = match addressed.map(|nic| nic.mac) {
                 Some(other) => {
                     format!("name the card that has one, {other}; or inspect the host again")
                 }
@@ -349,28 +327,22 @@ impl ProvisioningValidation<'_> {
                     .to_owned(),
             };
             let message = format!(
-                "`{name}` would have no address: the network card {mac} of host {} has none",
-                host.key
+                "`{name}` would have no address: the network card {mac} of host {key} has none"
             );
-            let place = self.found.origin.at(route.iter().cloned().chain(["mac-address".into()]));
+            let place = at.below(["mac-address".into()]).place();
             let finding = Finding::new(Code::InvalidMachine, message).at(place);
-            self.found.all.push(finding.see(place_of(host, mac), host.key.to_string()).help(help));
+            self.findings.push(finding.see(place_of(host, mac), key.to_string()).help(help));
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
-        let lacks: Vec<String> =
-            host.machine.lacks(asked).map(|lack| lack.to_string()).chain(unmatched).collect();
+        let lacks = host.machine.lacks(hardware).map(|lack| lack.to_string());
+        let lacks: Vec<String> = lacks.chain(unmatched).collect();
         if !lacks.is_empty() {
-            let message = format!(
-                "`{name}` is host {} by its MAC address, which {}",
-                host.key,
-                lacks.join("; it ")
-            );
-            let finding =
-                Finding::new(Code::Unmet, message).at(self.found.origin.key(route.clone()));
-            let finding = finding.see(host.origin.name(), host.key.to_string());
+            let lacks = lacks.join("; it ");
+            let message = format!("`{name}` is host {key} by its MAC address, which {lacks}");
+            let finding = Finding::new(Code::Unmet, message).at(machine.place());
             let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
-            self.found.all.push(finding.help(help));
+            self.findings.push(finding.see(host.origin.name(), key.to_string()).help(help));
         }
     }
 }
@@ -378,7 +350,7 @@ impl ProvisioningValidation<'_> {
 /// Returns the place of a host's MAC address.
 fn place_of(host: &Host, mac: MacAddress) -> Place {
     if host.machine.boot_mac == Some(mac) {
-        return host.origin.at(["spec", "bootMACAddress"].map(RouteStep::from));
+        return host.origin.at(["spec", "bootMACAddress"]);
     }
     host.live_place(["metadata", "name"])
 }

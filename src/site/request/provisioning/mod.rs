@@ -1,73 +1,64 @@
 //! Validates a Provisioning and its Softwares and creates a [`Cluster`].
 //!
-//! * `decode`: specs.
-//! * `documents`: their cluster, and the form of the lists of machines.
+//! * `documents`: their clusters and specs, before validation.
 //! * `machines`: the requested machines and the hosts that their MAC addresses name.
-//! * `pod_subnet`: the pods' network.
 //! * `software`: packages.
-//! * `unquoted_names`: names that other programs read as another value.
 
-mod decode;
 mod documents;
 mod machines;
-mod pod_subnet;
 mod software;
-mod unquoted_names;
 
-use super::cluster::{Cluster, Installation};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::cluster::{Cluster, Installation, NodeSet};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
 use super::documents::{
-    ClusterDocument, RequestContext, RequestFindings, RequestSpec, ValidatedRequest,
+    ClusterDocument, RequestContext, RequestSpec, RequestValidation, ValidatedRequest,
 };
-use crate::base::api::names::Role;
+use crate::base::api::names::{Part, Role};
+use crate::base::api::network::IpNetwork;
 use crate::base::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
-use crate::base::finding::{Code, RouteStep};
+use crate::base::finding::{Code, Finding, RouteStep};
+use crate::base::text::non_empty;
 use crate::base::text::suggest::alike;
+use crate::input::settings::provisioning::Installer;
 
-pub(crate) use decode::decode_software;
-pub(crate) use documents::cluster_of;
+pub(crate) use documents::{cluster_of, decode_software, unquoted_label};
 pub(crate) use software::without_cluster;
-use software::{check_packages, software_of};
-pub(crate) use unquoted_names::unquoted_label;
 
 pub(super) static DESCRIPTOR: RequestDescriptor = RequestDescriptor {
     object: &provisioning::OBJECT,
     definition: provisioning::DEFINITION,
-    has_own_definition: true,
     schema_argument: Some("provisioning"),
     uses_cluster_api: false,
     makes_machines: false,
-    allows_cluster_beside: false,
     request_annotation: None,
     is_request: |_, _| true,
     route_of_role: |role| match role {
         Role::ControlPlane => &["spec", "masters"],
         Role::Worker => &["spec", "workers"],
     },
-    name_source: "label `cluster`",
     is_named_in_lists: true,
-    decode: decode::decode,
+    decode_spec: documents::decode_spec,
 };
 
 impl RequestSpec for ProvisioningSpec {
-    fn check(&self, document: ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
-        let cluster_type = document.metadata.label(CLUSTER_TYPE);
-        let software = software_of(&document.key, context.software);
-        let macs = context.hosts_by_mac();
-        let mut check = ProvisioningValidation { found: RequestFindings::new(&document) };
-        let priority = document.priority(&mut check.found);
-        check.cluster_type(cluster_type);
-        let (node_sets, installation) = check.machines(self, macs);
-        let pod_subnet = check.pod_subnet(self, &node_sets, macs, &context.settings.provisioning);
+    fn check(&self, document: &ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
+        let mut check = RequestValidation::new(document, context);
+        let priority = check.priority();
+        let is_virtlet_vm = check.is_virtlet_vm();
+        let (node_sets, installation) = check.machines(self);
+        let pod_subnet = check.pod_subnet(self, &node_sets);
         let plugins = check.plugins(self);
         let has_both_roles =
             installation.masters.iter().any(|master| installation.has_both_roles(master));
-        let [master_packages, worker_packages] =
-            check_packages(&software, has_both_roles, &mut check.found.all);
+        let [master_packages, worker_packages] = check.packages(has_both_roles);
         let installation = Some(Installation {
             provisioning: document.name.to_string(),
-            is_virtlet_vm: cluster_type == Some(VIRTLET_VM),
+            is_virtlet_vm,
             pod_subnet,
             plugins,
             master_packages,
@@ -75,50 +66,49 @@ impl RequestSpec for ProvisioningSpec {
             ..installation
         });
         let cluster = Cluster { installation, ..document.cluster(priority, node_sets) };
-        let findings = check.found.all;
-        document.validated(cluster, findings)
+        check.validated(cluster)
     }
 
-    fn uses_hardware(&self, _: &ClusterParts) -> bool {
+    fn uses_hardware(&self, _: &ClusterParts, _: bool) -> bool {
         true
     }
 }
 
-type Route = Vec<RouteStep>;
+/// Route of the pods' network.
+const POD_SUBNET: [&str; 2] = ["spec", "PodSubnet"];
 
-/// Validation of one Provisioning, with its findings.
-struct ProvisioningValidation<'a> {
-    found: RequestFindings<'a>,
-}
+/// A network with a description.
+type TitledNetwork = (String, IpNetwork);
 
-impl ProvisioningValidation<'_> {
-    fn cluster_type(&mut self, cluster_type: Option<&str>) {
-        let Some(other) = cluster_type.filter(|text| !text.is_empty() && *text != VIRTLET_VM)
-        else {
-            return;
-        };
-        self.found.report(
-            Code::DoubtfulInstallerField,
-            ["metadata", "labels", CLUSTER_TYPE],
-            format!("unknown cluster-type `{other}`: the hosts are machines"),
-            format!("the only cluster-type is `{VIRTLET_VM}`; remove the label for machines"),
-        );
+impl RequestValidation<'_, '_> {
+    /// Returns whether the hosts are virtual machines in pods.
+    fn is_virtlet_vm(&mut self) -> bool {
+        let cluster_type = self.document.metadata.label(CLUSTER_TYPE).unwrap_or_default();
+        if !matches!(cluster_type, "" | VIRTLET_VM) {
+            let message = format!("unknown cluster-type `{cluster_type}`: the hosts are machines");
+            let help =
+                format!("the only cluster-type is `{VIRTLET_VM}`; remove the label for machines");
+            let route = ["metadata", "labels", CLUSTER_TYPE];
+            self.report(Code::DoubtfulInstallerField, route, message, help);
+        }
+        cluster_type == VIRTLET_VM
     }
 
     /// Returns the plugins without duplicates.
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
+        let doubtful = Code::DoubtfulInstallerField;
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
-            let doubtful = Code::DoubtfulInstallerField;
-            let (code, message, help) = if !is_word(plugin, "-_.") {
-                (
-                    Code::InvalidInstallerField,
-                    format!("`{plugin}` is not a plugin name: the installer would read an option or several words"),
-                    "write one plugin name per entry: letters, digits, `-`, `_` and `.`, starting with a letter or digit".to_owned(),
-                )
+            let route = ["spec".into(), "KUDPlugins".into(), RouteStep::from(index)];
+            if !is_word(plugin, "-_.") {
+                let message = format!(
+                    "`{plugin}` is not a plugin name: the installer would read an option or several words"
+                );
+                let help = "write one plugin name per entry: letters, digits, `-`, `_` and `.`, starting with a letter or digit";
+                self.report(Code::InvalidInstallerField, route, message, help);
             } else if plugins.contains(plugin) {
-                let help = "remove one: it is installed once".to_owned();
-                (doubtful, format!("duplicate plugin `{plugin}`"), help)
+                let message = format!("duplicate plugin `{plugin}`");
+                self.report(doubtful, route, message, "remove one: it is installed once");
             } else {
                 plugins.push(plugin.clone());
                 let help = match alike(plugin, PLUGINS) {
@@ -126,17 +116,112 @@ impl ProvisioningValidation<'_> {
                     Some(meant) => {
                         format!("did you mean `{meant}`? The installer fails on unknown plugins")
                     }
-                    None => format!(
-                        "the installer has {}, and fails on unknown plugins",
-                        PLUGINS.join(", ")
-                    ),
+                    None => {
+                        let known = PLUGINS.join(", ");
+                        format!("the installer has {known}, and fails on unknown plugins")
+                    }
                 };
-                (doubtful, format!("unknown plugin `{plugin}`"), help)
-            };
-            let route = ["spec".into(), "KUDPlugins".into(), RouteStep::from(index)];
-            self.found.report(code, route, message, help);
+                self.report(doubtful, route, format!("unknown plugin `{plugin}`"), help);
+            }
         }
         plugins
+    }
+
+    /// Returns the network as written.
+    ///
+    /// Neither it nor the network of services may contain the address of a machine, because traffic to
+    /// that address would stay among the pods. kubespray refuses most networks that overlap. The address
+    /// family must be one that the machines have.
+    fn pod_subnet(
+        &mut self,
+        spec: &ProvisioningSpec,
+        node_sets: &BTreeMap<Part, Box<NodeSet>>,
+    ) -> Option<String> {
+        let settings = &self.context.settings.provisioning;
+        let text = non_empty(&spec.pod_subnet);
+        let parse = |text| {
+            let network = IpNetwork::parse(text);
+            network.ok_or_else(|| format!("`PodSubnet: {text}` is not a network"))
+        };
+        let network = text.map(parse).transpose();
+        let help = "write an address and a prefix length, such as `10.244.64.0/18`";
+        let network = self.accept(network, Code::InvalidInstallerField, POD_SUBNET, help)?;
+        let written = text.zip(network);
+        if let Some((text, network)) = written
+            && let first = network.canonical()
+            && first != network
+        {
+            let message = format!(
+                "`PodSubnet: {text}` is an address in the network `{first}`, not the network"
+            );
+            let help =
+                format!("write `PodSubnet: {first}`: programs differ in how they read an address");
+            self.report(Code::DoubtfulInstallerField, POD_SUBNET, message, help);
+        }
+        // The defaults are those of kubespray.
+        let other = |title: &str, variable: &str, default: &str| {
+            let value = settings.variables.get(variable).and_then(Value::as_str);
+            let value = value.unwrap_or(default);
+            let network = IpNetwork::parse(value)?;
+            (settings.installer() == Installer::Kubespray)
+                .then(|| (format!("the {title} network `{value}`"), network))
+        };
+        let pods = written.map(|(text, network)| (format!("`PodSubnet: {text}`"), network));
+        let pods = pods.or_else(|| other("pod", "kube_pods_subnet", "10.233.64.0/18"));
+        let services = other("service", "kube_service_addresses", "10.233.0.0/18");
+        if let (Some((pods, network)), Some((services, other))) = (&pods, &services)
+            && network.overlaps(*other)
+        {
+            let message = format!("{pods} overlaps {services}");
+            let help = "choose another `PodSubnet`, or set `kube_service_addresses` in `provisioning.variables` of \
+                        sipgen.yaml: kubespray refuses such networks, or Services hide pods";
+            self.report(Code::DoubtfulInstallerField, POD_SUBNET, message, help);
+        }
+        for (network, is_written) in [(pods, written.is_some()), (services, false)] {
+            if let Some(network) = network {
+                self.hold_against_machines(&network, is_written, node_sets);
+            }
+        }
+        text.map(str::to_owned)
+    }
+
+    /// Reports a network that conflicts with addresses of named machines.
+    fn hold_against_machines(
+        &mut self,
+        (title, network): &TitledNetwork,
+        is_written: bool,
+        node_sets: &BTreeMap<Part, Box<NodeSet>>,
+    ) {
+        let macs = self.context.hosts_by_mac();
+        let named = node_sets.iter().filter_map(|(part, node_set)| {
+            let (mac, host) = node_set.machine.as_ref()?.named?;
+            let host = macs.host(host);
+            Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.at))
+        });
+        let named: Vec<_> = named.collect();
+        if let Some((name, host, address, at)) =
+            named.iter().find(|(_, _, address, _)| network.contains(*address))
+        {
+            let message = format!(
+                "{title} contains the address {address} of `{name}`, which is host {}",
+                host.key
+            );
+            let help = "choose an unused network: packets for the machine would be sent to a pod";
+            let finding = Finding::new(Code::DoubtfulInstallerField, message)
+                .at(self.document.origin.at(POD_SUBNET))
+                .see(at.origin.key(at.route.clone()), format!("{name}, {address}"));
+            self.findings.push(finding.help(help));
+        } else if is_written
+            && named.len() == node_sets.len()
+            && !named.is_empty()
+            && named.iter().all(|(_, _, address, _)| address.is_ipv4() != network.is_ipv4())
+        {
+            let (own, other) = if network.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+            let message = format!("{title} is {own}, but all machines have {other} addresses");
+            let help =
+                format!("write an {other} network: the nodes could not reach each other's pods");
+            self.report(Code::DoubtfulInstallerField, POD_SUBNET, message, help);
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::{OTHER_RANGE, Route, SipclusterValidation, below};
+use super::{OTHER_RANGE, RequestValidation, Route, below};
 use crate::base::api::described_service::DescribedService;
 use crate::base::api::names::NodePort;
 use crate::base::api::service_kind::EntryDescriptor;
 use crate::base::finding::Code;
 use crate::site::request::service::KindSettings;
 
-impl SipclusterValidation<'_> {
+impl RequestValidation<'_, '_> {
     /// Returns the NodePorts of a service, and its other fields with their defaults. The types of all
     /// fields are those of the schema.
     pub(super) fn described(
@@ -36,13 +36,13 @@ impl SipclusterValidation<'_> {
         for (name, schema) in &descriptor.fields {
             let default = schema.keywords().get("default");
             let value = fields.get(name).or(default).cloned();
-            let problem = match &value {
-                Some(value) => schema.violation(value, name),
-                None => descriptor.required.contains(name).then(|| format!("{name} is missing")),
+            let valid = match &value {
+                Some(value) => schema.violation(value, name).map_or(Ok(()), Err),
+                None if descriptor.required.contains(name) => Err(format!("{name} is missing")),
+                None => Ok(()),
             };
-            let valid = problem.map_or(Ok(()), Err);
             let help = "docs/reference/sipcluster.md has the fields of services";
-            self.found.accept(valid, Code::InvalidField, below(route, [name.as_str()]), help)?;
+            self.accept(valid, Code::InvalidField, below(route, [name.as_str()]), help)?;
             fields.extend(value.map(|value| (name.clone(), value)));
         }
         Some((node_ports?, KindSettings::Described(fields)))
@@ -51,23 +51,21 @@ impl SipclusterValidation<'_> {
     fn node_port_range(&mut self, range: Option<Value>, route: &Route) -> Option<Vec<NodePort>> {
         let range_route = below(route, ["nodePortRange"]);
         let end = |field: &str| range.as_ref()?.get(field)?.as_i64();
-        let ports = self.node_ports();
+        let (known, ports) = self.known_ports();
         let ends = end("start").zip(end("end")).ok_or("the service has no nodePortRange");
         let help = format!("write `nodePortRange: {{start: N, end: N}}` with ports of {ports}");
-        let (start, end) =
-            self.found.accept(ends, Code::MissingField, range_route.clone(), help)?;
+        let (start, end) = self.accept(ends, Code::MissingField, range_route.clone(), help)?;
         if start > end {
             let message = format!("the nodePortRange ends at {end} before it starts at {start}");
             let help = "write the lower port as `start`";
-            self.found.report(Code::InvalidField, range_route, message, help);
+            self.report(Code::InvalidField, range_route, message, help);
             return None;
         }
         for (field, number) in [("start", start), ("end", end)] {
-            let port = self.node_ports.port(number);
-            let port = port.map_err(|error| format!("NodePort {number} {error}"));
+            let port = known.port(number).map_err(|error| format!("NodePort {number} {error}"));
             let help = format!("choose ports of {ports}{OTHER_RANGE}");
-            self.found.accept(port, Code::InvalidField, below(&range_route, [field]), help)?;
+            self.accept(port, Code::InvalidField, below(&range_route, [field]), help)?;
         }
-        (start..=end).map(|number| self.node_ports.port(number).ok()).collect()
+        (start..=end).map(|number| known.port(number).ok()).collect()
     }
 }

@@ -2,15 +2,14 @@
 
 use ssh_key::PublicKey;
 
-use super::{Route, SipclusterValidation, below};
+use super::{RequestValidation, Route, below};
 use crate::base::api::names::{Invalid, NodePort};
 use crate::base::api::sipcluster;
 use crate::base::finding::Code;
 use crate::base::text::non_empty;
-use crate::site::request::service::KindSettings;
-use crate::site::request::service::jump_host::{HostKeyStorage, JumpHostSettings, VolumeClaim};
+use crate::site::request::service::{HostKeyStorage, JumpHostSettings, KindSettings, VolumeClaim};
 
-impl SipclusterValidation<'_> {
+impl RequestValidation<'_, '_> {
     pub(super) fn jump_host(
         &mut self,
         entry: &sipcluster::JumpHostFields,
@@ -20,7 +19,7 @@ impl SipclusterValidation<'_> {
         let authorized_keys: Vec<String> =
             entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
         if authorized_keys.is_empty() {
-            self.found.report(
+            self.report(
                 Code::NoLogin,
                 keys_route.clone(),
                 "the jump host has no sshAuthorizedKeys: all logins are refused",
@@ -33,7 +32,7 @@ impl SipclusterValidation<'_> {
             let valid = check_authorized_key(key)
                 .map_err(|error| format!("the SSH key is not an OpenSSH public key: {error}"));
             let help = "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`";
-            self.found.accept(valid, Code::WrongType, below(&keys_route, [index]), help);
+            self.accept(valid, Code::WrongType, below(&keys_route, [index]), help);
         }
         let node_private_keys = match non_empty(&entry.node_ssh_private_keys) {
             None => None,
@@ -61,37 +60,33 @@ impl SipclusterValidation<'_> {
         route: &Route,
     ) -> Option<HostKeyStorage> {
         let entry = entry.cloned().unwrap_or_default();
-        let is_ephemeral = entry.ephemeral.unwrap_or_default();
-        match (entry.secret_name, entry.volume_claim, is_ephemeral) {
+        let mut storage = HostKeyStorage::default();
+        match (entry.secret_name, entry.volume_claim, entry.ephemeral.unwrap_or_default()) {
             (Some(name), None, false) => {
-                let secret_name = Some(self.secret_name(&name, below(route, ["secretName"]))?);
-                Some(HostKeyStorage { secret_name, volume_claim: None })
+                storage.secret_name = Some(self.secret_name(&name, below(route, ["secretName"]))?);
             }
             (None, Some(claim), false) => {
-                let volume_claim = Some(self.volume_claim(&claim, route)?);
-                Some(HostKeyStorage { secret_name: None, volume_claim })
+                storage.volume_claim = Some(self.volume_claim(&claim, route)?);
             }
-            (None, None, true) => Some(HostKeyStorage::default()),
-            (None, None, false) => {
-                self.found.report(
-                    Code::EphemeralHostKeys,
-                    route.clone(),
-                    "the jump host has no hostKeys: each pod makes new ones, and SSH clients then refuse to connect",
-                    "write `hostKeys: {volumeClaim: {}}` if the base cluster has storage, \
-                     `{secretName: NAME}` with keys of your own, or `{ephemeral: true}` to accept it",
-                );
-                Some(HostKeyStorage::default())
-            }
+            (None, None, true) => {}
+            (None, None, false) => self.report(
+                Code::EphemeralHostKeys,
+                route.clone(),
+                "the jump host has no hostKeys: each pod makes new ones, and SSH clients then refuse to connect",
+                "write `hostKeys: {volumeClaim: {}}` if the base cluster has storage, \
+                 `{secretName: NAME}` with keys of your own, or `{ephemeral: true}` to accept it",
+            ),
             _ => {
-                self.found.report(
+                self.report(
                     Code::InvalidField,
                     route.clone(),
                     "the jump host has several sources of host keys",
                     "choose one of secretName, volumeClaim and `ephemeral: true`",
                 );
-                None
+                return None;
             }
         }
+        Some(storage)
     }
 
     fn volume_claim(
@@ -104,7 +99,7 @@ impl SipclusterValidation<'_> {
         let parsed = claim.storage_class_name.as_ref().map(parse).transpose();
         let route = below(route, ["volumeClaim", "storageClassName"]);
         let help = "name a storage class of the base cluster, or omit it for the default one";
-        let storage_class_name = self.found.accept(parsed, Code::WrongType, route, help)?;
+        let storage_class_name = self.accept(parsed, Code::WrongType, route, help)?;
         Some(VolumeClaim { storage_class_name, storage: claim.storage.clone() })
     }
 }

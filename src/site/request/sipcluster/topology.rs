@@ -1,15 +1,15 @@
 //! Validates the topology of node sets: keys, limits and spread constraints.
 
-use super::{Route, SipclusterValidation, below};
+use super::{RequestValidation, Route, below};
 use crate::base::api::names::is_label_key;
 use crate::base::api::sipcluster;
 use crate::base::api::topology_spread::{
     self, MOST_HOSTS, SameDomain, TopologySpread, valid_count,
 };
-use crate::base::finding::{Code, RouteStep};
+use crate::base::finding::Code;
 use crate::input::decode::spread_constraints;
 
-impl SipclusterValidation<'_> {
+impl RequestValidation<'_, '_> {
     pub(super) fn max_per_domain(
         &mut self,
         node_set: &sipcluster::NodeSetFields,
@@ -22,12 +22,12 @@ impl SipclusterValidation<'_> {
         if node_set.topology_key.is_none() && node_set.topology_keys.is_none() {
             let message = "`maxPerDomain` has no effect without a topologyKey";
             let help = "write `topologyKey: KEY`, the label whose value is a host's domain";
-            self.found.report(Code::InvalidField, route.clone(), message, help);
+            self.report(Code::InvalidField, route.clone(), message, help);
         }
         let valid = valid_count(most)
             .ok_or_else(|| format!("`maxPerDomain: {most}` is not a valid number of hosts"));
         let help = format!("write 1 to {MOST_HOSTS}");
-        self.found.accept(valid, Code::InvalidField, route, help).unwrap_or(1)
+        self.accept(valid, Code::InvalidField, route, help).unwrap_or(1)
     }
 
     /// Returns the constraints on topology domains, or else those of the site.
@@ -37,31 +37,23 @@ impl SipclusterValidation<'_> {
         topology_keys: &[String],
         route: &Route,
     ) -> Vec<TopologySpread> {
-        let mut spread = self.constraints(node_set, route);
+        let mut spread = match &node_set.topology_spread_constraints {
+            Some(constraints) => {
+                let route = below(route, ["topologySpreadConstraints"]);
+                let spread = spread_constraints::validate(constraints);
+                self.accept_checked(spread, &route).unwrap_or_default()
+            }
+            None if node_set.same_domain.is_some() => Vec::new(),
+            None => self.context.settings.topology.default_spread(),
+        };
         if let Some(SameDomain { topology_key }) = &node_set.same_domain {
+            let route = below(route, ["sameDomain", "topologyKey"]);
             match topology_spread::same_domain(topology_key, topology_keys, &spread) {
                 Ok(same) => spread.push(same),
-                Err((message, help)) => {
-                    let route = below(route, ["sameDomain", "topologyKey"]);
-                    self.found.report(Code::InvalidField, route, message, help);
-                }
+                Err((message, help)) => self.report(Code::InvalidField, route, message, help),
             }
         }
         spread
-    }
-
-    fn constraints(
-        &mut self,
-        node_set: &sipcluster::NodeSetFields,
-        route: &Route,
-    ) -> Vec<TopologySpread> {
-        let Some(constraints) = &node_set.topology_spread_constraints else {
-            let is_default = node_set.same_domain.is_none();
-            return if is_default { self.default_spread.clone() } else { Vec::new() };
-        };
-        let route = below(route, ["topologySpreadConstraints"]);
-        let spread = spread_constraints::validate(constraints);
-        self.found.accept_checked(spread, &route).unwrap_or_default()
     }
 
     /// Returns the topology keys without duplicates, each with its route relative to the node set.
@@ -70,14 +62,13 @@ impl SipclusterValidation<'_> {
         node_set: &sipcluster::NodeSetFields,
         route: &Route,
     ) -> Vec<(String, Route)> {
-        let first =
-            node_set.topology_key.iter().map(|key| (vec![RouteStep::from("topologyKey")], key));
+        let first = node_set.topology_key.iter().map(|key| (vec!["topologyKey".into()], key));
         let more = node_set.topology_keys.iter().flatten().enumerate();
         let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
         let mut keys: Vec<(String, Route)> = Vec::new();
         for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
             if !is_label_key(key) {
-                self.found.report(
+                self.report(
                     Code::InvalidField,
                     below(route, at),
                     format!("`{key}` is not a valid label key"),

@@ -19,7 +19,7 @@ use crate::output::render::planned_hosts;
 use crate::output::render::renderer::{Renderer, name_in};
 use crate::site::inventory::Host;
 use crate::site::request::ClusterService;
-use crate::site::request::service::jump_host::{JumpHostSettings, VolumeClaim};
+use crate::site::request::service::{JumpHostSettings, VolumeClaim};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JumpHostValues<'a> {

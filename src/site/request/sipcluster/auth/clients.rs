@@ -4,10 +4,11 @@ use super::values;
 use crate::base::api::auth::{self, StaticClient};
 use crate::base::finding::{Code, RouteStep};
 use crate::base::text::non_empty;
-use crate::site::request::service::auth::DexSettings;
-use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
+use crate::site::request::documents::RequestValidation;
+use crate::site::request::service::DexSettings;
+use crate::site::request::sipcluster::{Route, below};
 
-impl SipclusterValidation<'_> {
+impl RequestValidation<'_, '_> {
     /// Returns the clients, including the default one for kubectl. An entry with the id of the
     /// default replaces it.
     pub(super) fn clients(
@@ -68,7 +69,7 @@ impl SipclusterValidation<'_> {
 
     fn client_secret(&mut self, client: &StaticClient, has_environment: bool, route: &Route) {
         if client.secret.is_some() {
-            self.found.report(
+            self.report(
                 Code::SecretInGit,
                 below(route, ["secret"]),
                 "a client's secret is in git",

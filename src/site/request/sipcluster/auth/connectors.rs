@@ -11,12 +11,13 @@ use crate::base::api::issuer::IssuerUrl;
 use crate::base::finding::{Code, Finding, RouteStep};
 use crate::base::text::non_empty;
 use crate::base::text::suggest::alike;
-use crate::site::request::sipcluster::{Route, SipclusterValidation, below};
+use crate::site::request::documents::RequestValidation;
+use crate::site::request::sipcluster::{Route, below};
 
 /// Connector id of Dex's own password database.
 const LOCAL: &str = "local";
 
-impl SipclusterValidation<'_> {
+impl RequestValidation<'_, '_> {
     /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
     pub(super) fn connectors(
         &mut self,
@@ -29,84 +30,44 @@ impl SipclusterValidation<'_> {
         let callback = issuer.map(|issuer| format!("{issuer}/callback"));
         let mut connectors: Vec<Connector> = Vec::new();
         for (index, connector) in entry.connectors.iter().flatten().enumerate() {
+            let Connector { id, kind, config, .. } = connector;
             let route = below(&route, [index]);
-            let config_route = match connector.config {
-                Some(_) => below(&route, ["config"]),
-                None => route.clone(),
-            };
+            if let Some((message, help)) = id_mistake(id, &connectors) {
+                self.invalid_auth(below(&route, ["id"]), message, help);
+            }
+            if matches!(kind.as_str(), "mockCallback" | "mockPassword") {
+                let message = format!("the connector {kind} accepts unknown users");
+                let help = "remove it: it is for tests only";
+                self.report(Code::DoubtfulConnector, below(&route, ["type"]), message, help);
+            }
+            let config_route = below(&route, config.as_ref().map(|_| "config"));
+            let mut config = config.clone().unwrap_or_default();
             let mut check =
                 ConnectorCheck { check: self, callback: callback.as_deref(), has_environment };
-            check.names(connector, &connectors, &route);
-            let mut config = connector.config.clone().unwrap_or_default();
-            match SCHEMA.types.get(&connector.kind) {
+            match SCHEMA.types.get(kind) {
                 Some(Value::Object(fields)) => {
-                    let redirect = "redirectURI";
                     if let Some(callback) = &callback
-                        && fields.contains_key(&format!("{redirect}!"))
-                        && is_empty(config.get(redirect))
+                        && fields.contains_key("redirectURI!")
+                        && is_empty(config.get("redirectURI"))
                     {
-                        config.insert(redirect.to_owned(), callback.as_str().into());
+                        config.insert("redirectURI".to_owned(), callback.as_str().into());
                     }
-                    check.fields(&config, fields, &connector.kind, &config_route);
-                    check.between_settings(&connector.kind, &config, &config_route);
+                    check.fields(&config, fields, kind, &config_route);
+                    check.between_settings(kind, &config, &config_route);
                 }
                 Some(_) => check.unknown(&Value::Object(config.clone()), &config_route),
-                None => check.unknown_type(&connector.kind, &route),
+                None => self.unknown_type(kind, &route),
             }
-            let name = non_empty(&connector.name).unwrap_or(&connector.id).to_owned();
-            connectors.push(Connector {
-                name: Some(name),
-                config: Some(config),
-                ..connector.clone()
-            });
+            let name = Some(non_empty(&connector.name).unwrap_or(id).to_owned());
+            connectors.push(Connector { name, config: Some(config), ..connector.clone() });
         }
         connectors
-    }
-}
-
-/// Checks one connector.
-struct ConnectorCheck<'c, 'k> {
-    check: &'c mut SipclusterValidation<'k>,
-    callback: Option<&'c str>,
-    has_environment: bool,
-}
-
-impl ConnectorCheck<'_, '_> {
-    fn names(&mut self, connector: &Connector, before: &[Connector], route: &Route) {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        let id = &connector.id;
-        let id_mistake = if id.is_empty() || !id.chars().all(is_plain) {
-            Some((
-                "the connector has no id that is valid in a URL".to_owned(),
-                "write letters, digits, `-`, `.` and `_`, such as `id: ldap`",
-            ))
-        } else if id == LOCAL {
-            Some((format!("the id `{LOCAL}` is reserved by Dex"), "choose another id"))
-        } else if before.iter().any(|other| other.id == *id) {
-            Some((
-                format!("two connectors have the id `{id}`"),
-                "choose another id: Dex would use only one of them",
-            ))
-        } else {
-            None
-        };
-        if let Some((message, help)) = id_mistake {
-            self.check.invalid_auth(below(route, ["id"]), message, help);
-        }
-        if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
-            self.check.found.report(
-                Code::DoubtfulConnector,
-                below(route, ["type"]),
-                format!("the connector {} accepts unknown users", connector.kind),
-                "remove it: it is for tests only",
-            );
-        }
     }
 
     fn unknown_type(&mut self, kind: &str, route: &Route) {
         if kind.is_empty() {
             let help = "write its type, such as `type: ldap`";
-            return self.check.invalid_auth(route.clone(), "the connector has no type", help);
+            return self.invalid_auth(route.clone(), "the connector has no type", help);
         }
         let names = || SCHEMA.types.keys().map(String::as_str);
         let help = match alike(kind, names()) {
@@ -114,41 +75,71 @@ impl ConnectorCheck<'_, '_> {
             None => format!("Dex knows {}", names().collect::<Vec<_>>().join(", ")),
         };
         let message = format!("Dex has no connector of type `{kind}`");
-        self.check.invalid_auth(below(route, ["type"]), message, help);
+        self.invalid_auth(below(route, ["type"]), message, help);
+    }
+}
+
+/// Returns message and help for an invalid id of a connector.
+fn id_mistake(id: &str, before: &[Connector]) -> Option<(String, &'static str)> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    if id.is_empty() || !id.chars().all(is_plain) {
+        let help = "write letters, digits, `-`, `.` and `_`, such as `id: ldap`";
+        return Some(("the connector has no id that is valid in a URL".to_owned(), help));
+    }
+    if id == LOCAL {
+        return Some((format!("the id `{LOCAL}` is reserved by Dex"), "choose another id"));
+    }
+    let help = "choose another id: Dex would use only one of them";
+    let is_used = before.iter().any(|other| other.id == *id);
+    is_used.then(|| (format!("two connectors have the id `{id}`"), help))
+}
+
+/// Checks one connector.
+struct ConnectorCheck<'c, 'd, 'i> {
+    check: &'c mut RequestValidation<'d, 'i>,
+    callback: Option<&'c str>,
+    has_environment: bool,
+}
+
+impl ConnectorCheck<'_, '_, '_> {
+    fn invalid(&mut self, route: &Route, message: impl Into<String>, help: impl Into<String>) {
+        self.check.invalid_auth(route.clone(), message, help);
+    }
+
+    fn doubtful(&mut self, route: &Route, message: impl Into<String>, help: impl Into<String>) {
+        self.check.report(Code::DoubtfulConnector, route.clone(), message, help);
     }
 
     /// Checks Dex's rules for combinations of settings.
     fn between_settings(&mut self, kind: &str, config: &Map<String, Value>, route: &Route) {
         let has = |name: &str| !is_empty(config.get(name));
         let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
-        match kind {
+        let mistake = match kind {
             "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => {
-                self.check.invalid_auth(
-                    below(route, ["caData"]),
+                Some((
+                    "caData",
                     "the connector cannot verify signatures: it requires either `ca` or `caData`",
                     "write the provider's certificate, PEM in base64, as `caData`",
-                )
+                ))
             }
-            "github" if has("org") && has("orgs") => self.check.invalid_auth(
-                below(route, ["org"]),
+            "github" if has("org") && has("orgs") => Some((
+                "org",
                 "Dex does not start with both `org` and `orgs`",
                 "write all organizations under `orgs`",
-            ),
-            "ldap" if has("bindDN") != has("bindPW") => {
-                let present = if has("bindDN") { "bindDN" } else { "bindPW" };
-                self.check.invalid_auth(
-                    below(route, [present]),
-                    "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
-                    "write both, or neither for anonymous access",
-                );
-            }
-            _ => {}
+            )),
+            "ldap" if has("bindDN") != has("bindPW") => Some((
+                if has("bindDN") { "bindDN" } else { "bindPW" },
+                "`bindDN` or `bindPW` is missing: the directory would refuse the connector",
+                "write both, or neither for anonymous access",
+            )),
+            _ => None,
+        };
+        if let Some((setting, message, help)) = mistake {
+            self.invalid(&below(route, [setting]), message, help);
         }
         for flag in &SCHEMA.r#unsafe {
             if flag.r#type == kind && is_on(&flag.setting) {
-                let route = below(route, [flag.setting.as_str()]);
-                let code = Code::DoubtfulConnector;
-                self.check.found.report(code, route, &flag.message, &flag.help);
+                self.doubtful(&below(route, [flag.setting.as_str()]), &flag.message, &flag.help);
             }
         }
     }
@@ -168,16 +159,13 @@ impl ConnectorCheck<'_, '_> {
                 Some(shape) => self.setting(key, shape, value, &route),
                 None => {
                     let names = fields.keys().map(|name| name.trim_end_matches('!'));
-                    let help = match alike(key, names) {
-                        Some(name) => {
-                            format!("did you mean `{name}`? Dex ignores unknown settings silently")
-                        }
-                        None => "remove it: Dex ignores unknown settings silently".to_owned(),
-                    };
+                    let remedy = alike(key, names).map(|name| format!("did you mean `{name}`?"));
+                    let remedy = remedy.as_deref().unwrap_or("remove it:");
+                    let help = format!("{remedy} Dex ignores unknown settings silently");
                     let message = format!("{of} has the unknown setting `{key}`");
-                    let place = self.check.found.origin.key(route);
+                    let place = self.check.document.origin.key(route);
                     let finding = Finding::new(Code::InvalidAuth, message).at(place).help(help);
-                    self.check.found.all.push(finding);
+                    self.check.findings.push(finding);
                 }
             }
         }
@@ -194,7 +182,7 @@ impl ConnectorCheck<'_, '_> {
                 _ => "Dex does not work without it".to_owned(),
             };
             let message = format!("{of} requires the setting `{name}`");
-            self.check.invalid_auth(route.clone(), message, help);
+            self.invalid(route, message, help);
         }
     }
 
@@ -221,7 +209,7 @@ impl ConnectorCheck<'_, '_> {
         };
         let message = format!("{} must be {expected}", setting_name(route));
         let help = "Dex does not start with another type; quote it if it is text";
-        self.check.invalid_auth(route.clone(), message, help);
+        self.invalid(route, message, help);
     }
 
     fn text(&mut self, text: &str, shape: &str, route: &Route) {
@@ -233,29 +221,26 @@ impl ConnectorCheck<'_, '_> {
         let is_at = |callback: &str| {
             text.strip_prefix(callback).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let doubtful = Code::DoubtfulConnector;
         match (shape, self.callback) {
-            ("callback", Some(callback)) if !is_at(callback) => self.check.found.report(
-                doubtful,
-                route.clone(),
+            ("callback", Some(callback)) if !is_at(callback) => self.doubtful(
+                route,
                 "the redirectURI is not that of this Dex",
                 format!("remove it for `{callback}`, and register that with the provider"),
             ),
-            ("base64", _) if STANDARD.decode(text).is_err() => self.check.invalid_auth(
-                route.clone(),
+            ("base64", _) if STANDARD.decode(text).is_err() => self.invalid(
+                route,
                 format!("{} is no base64", setting_name(route)),
                 "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints",
             ),
-            ("file", _) if text.starts_with('/') => self.check.found.report(
-                doubtful,
-                route.clone(),
+            ("file", _) if text.starts_with('/') => self.doubtful(
+                route,
                 format!("Dex's pod has no file {text}"),
                 "give certificates inline, where the connector has a setting for that, or mount the file by a \
                  template of your own",
             ),
             (words, _) if words.contains('|') && !words.split('|').any(|word| word == text) => {
                 let help = format!("write one of {}", words.replace('|', ", "));
-                self.check.invalid_auth(route.clone(), format!("unknown value `{text}`"), help);
+                self.invalid(route, format!("unknown value `{text}`"), help);
             }
             _ => {}
         }
@@ -265,7 +250,7 @@ impl ConnectorCheck<'_, '_> {
     fn secret(&mut self, value: &Value, route: &Route) {
         match value.as_str() {
             Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
-            _ => self.check.found.report(
+            _ => self.check.report(
                 Code::SecretInGit,
                 route.clone(),
                 format!("{} is a secret in git", setting_name(route)),
@@ -279,19 +264,19 @@ impl ConnectorCheck<'_, '_> {
         if values::has_password(text) {
             let message = "a URL with a password is in git";
             let help = "move the whole URL to a Secret in envFrom, and write its key as `$NAME`";
-            self.check.found.report(Code::SecretInGit, route.clone(), message, help);
+            self.check.report(Code::SecretInGit, route.clone(), message, help);
         }
         for dollar in values::dollars(text) {
             match dollar {
                 // The name is not shown, because it may be a secret that begins with a dollar.
-                DollarMeaning::Variable(_) if !self.has_environment => self.check.invalid_auth(
-                    route.clone(),
+                DollarMeaning::Variable(_) if !self.has_environment => self.invalid(
+                    route,
                     "nothing sets this environment variable",
                     "add its Secret: `envFrom: [NAME]`",
                 ),
                 DollarMeaning::Variable(_) => {}
-                DollarMeaning::Vanishing(next) => self.check.invalid_auth(
-                    route.clone(),
+                DollarMeaning::Vanishing(next) => self.invalid(
+                    route,
                     format!("Dex would replace `${next}` by an empty text"),
                     "move the whole value to a Secret in envFrom, and write its key as `$NAME`",
                 ),

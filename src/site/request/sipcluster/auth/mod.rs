@@ -5,22 +5,21 @@ mod clients;
 mod connectors;
 mod values;
 
-use super::{Route, SipclusterValidation, below};
+use super::{RequestValidation, Route, below};
 use crate::base::api::auth::{self, Expiry};
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::api::names::{Invalid, NodePort, ObjectName};
 use crate::base::finding::Code;
 use crate::base::text::non_empty;
-use crate::site::request::service::KindSettings;
-use crate::site::request::service::auth::{Certificate, DexSettings};
+use crate::site::request::service::{Certificate, DexSettings, KindSettings};
 
 /// The lifetime of ID tokens, unless the SIPCluster sets it. With Dex's own, a day, a user who leaves
 /// a group keeps its permissions for a day.
 const ID_TOKENS: &str = "1h";
 
-impl SipclusterValidation<'_> {
+impl RequestValidation<'_, '_> {
     fn invalid_auth(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.found.report(Code::InvalidAuth, route, message, help);
+        self.report(Code::InvalidAuth, route, message, help);
     }
 
     pub(super) fn auth(
@@ -63,7 +62,7 @@ impl SipclusterValidation<'_> {
         if let Some(text) = &entry.issuer_url {
             let issuer = text.parse().map_err(|error: Invalid| format!("the issuerURL {error}"));
             let help = "write `https://HOST[:PORT][/PATH]`, the issuer in tokens, such as `https://dex.example.com/dex`";
-            return self.found.accept(issuer, Code::InvalidAuth, below(route, ["issuerURL"]), help);
+            return self.accept(issuer, Code::InvalidAuth, below(route, ["issuerURL"]), help);
         }
         let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
         if text.is_empty() {
@@ -77,7 +76,9 @@ impl SipclusterValidation<'_> {
 
     /// Returns the issuer of the certificate: exactly one of three fields.
     fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
-        match (non_empty(&entry.ca_secret), &entry.issuer_ref, non_empty(&entry.tls_secret)) {
+        let sources =
+            (non_empty(&entry.ca_secret), &entry.issuer_ref, non_empty(&entry.tls_secret));
+        let (message, help) = match sources {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
                     self.invalid_auth(below(route, ["publiclyTrusted"]),
@@ -85,31 +86,28 @@ impl SipclusterValidation<'_> {
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
                     );
                 }
-                self.secret_name(name, below(route, ["caSecret"])).map(Certificate::OfAuthority)
+                let secret = self.secret_name(name, below(route, ["caSecret"]));
+                return secret.map(Certificate::OfAuthority);
             }
             (None, Some(reference), None) => {
-                self.issuer_ref(reference, &below(route, ["issuerRef"]))
+                return self.issuer_ref(reference, &below(route, ["issuerRef"]));
             }
             (None, None, Some(name)) => {
-                self.secret_name(name, below(route, ["tlsSecret"])).map(Certificate::InSecret)
+                let secret = self.secret_name(name, below(route, ["tlsSecret"]));
+                return secret.map(Certificate::InSecret);
             }
-            (None, None, None) => {
-                self.invalid_auth(route.clone(),
-                    "the auth service has no issuer of its certificate",
-                    "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
-                     cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret",
-                );
-                None
-            }
-            _ => {
-                self.invalid_auth(
-                    route.clone(),
-                    "the auth service has more than one source of its certificate",
-                    "keep one of caSecret, issuerRef and tlsSecret",
-                );
-                None
-            }
-        }
+            (None, None, None) => (
+                "the auth service has no issuer of its certificate",
+                "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
+                 cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret",
+            ),
+            _ => (
+                "the auth service has more than one source of its certificate",
+                "keep one of caSecret, issuerRef and tlsSecret",
+            ),
+        };
+        self.invalid_auth(route.clone(), message, help);
+        None
     }
 
     fn issuer_ref(&mut self, reference: &auth::IssuerRef, route: &Route) -> Option<Certificate> {
@@ -130,7 +128,7 @@ impl SipclusterValidation<'_> {
                 format!("invalid name of the issuer: `{}` {error}", reference.name)
             });
             let (code, help) = (Code::InvalidAuth, "write the issuer's `name`");
-            let name = self.found.accept(name, code, below(route, ["name"]), help)?;
+            let name = self.accept(name, code, below(route, ["name"]), help)?;
             return Some(Certificate::OfIssuer { name, kind, group });
         };
         self.invalid_auth(below(route, [field]), message, help);
@@ -166,7 +164,7 @@ impl SipclusterValidation<'_> {
             let length = length.ok_or_else(|| format!("`{text}` is not a duration"));
             let route = below(route, ["expiry"].into_iter().chain(path.split('.')));
             let help = "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex does not support days";
-            self.found.accept(length, Code::InvalidField, route, help);
+            self.accept(length, Code::InvalidField, route, help);
         }
     }
 }

@@ -1,5 +1,11 @@
 //! Texts in Dex's configuration, parsed like Dex does.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::base::text::pattern;
+
 /// The meaning of a `$` to Dex, which expands environment variables like Go's `os.ExpandEnv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DollarMeaning<'a> {
@@ -11,29 +17,13 @@ pub(super) enum DollarMeaning<'a> {
 
 /// Returns the variables that Dex expands in a text. `$` before other characters stays.
 pub(super) fn dollars(text: &str) -> Vec<DollarMeaning<'_>> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once('$') {
-        rest = after;
-        let Some(first) = after.chars().next() else {
-            break;
-        };
-        match first {
-            '0'..='9' | '*' | '#' | '$' | '@' | '!' | '?' | '-' => {
-                found.push(DollarMeaning::Vanishing(first));
-                rest = &after[1..];
-            }
-            _ if first == '_' || first.is_ascii_alphabetic() => {
-                let end = after
-                    .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
-                    .unwrap_or(after.len());
-                found.push(DollarMeaning::Variable(&after[..end]));
-                rest = &after[end..];
-            }
-            _ => {}
-        }
-    }
-    found
+    static EXPANDED: LazyLock<Regex> =
+        LazyLock::new(|| pattern(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|([0-9*#$@!?-]))"));
+    let found = EXPANDED.captures_iter(text).filter_map(|found| match found.get(1) {
+        Some(name) => Some(DollarMeaning::Variable(name.as_str())),
+        None => found.get(2)?.as_str().chars().next().map(DollarMeaning::Vanishing),
+    });
+    found.collect()
 }
 
 /// Returns whether a text is exactly one environment variable.
@@ -57,37 +47,16 @@ pub(super) fn has_password(text: &str) -> bool {
 
 /// Returns whether the name of a setting suggests a secret.
 pub(super) fn sounds_secret(name: &str) -> bool {
-    const ENDINGS: [&str; 11] = [
-        "secret",
-        "password",
-        "passwd",
-        "passphrase",
-        "pw",
-        "token",
-        "credential",
-        "apikey",
-        "accesskey",
-        "secretkey",
-        "privatekey",
-    ];
+    const ENDINGS: &str = "secret password passwd passphrase pw token credential apikey accesskey \
+        secretkey privatekey";
     let name = name.to_ascii_lowercase().replace(['_', '-'], "");
     // Plurals such as `secrets` count as well.
     let one = name.strip_suffix('s').unwrap_or(&name);
-    ENDINGS.iter().any(|ending| one.ends_with(ending))
+    ENDINGS.split(' ').any(|ending| one.ends_with(ending))
 }
 
 /// Parses a duration in Go's syntax, such as `1h30m`, and returns seconds.
 pub(super) fn duration(text: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 8] = [
-        ("ns", 1e-9),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("μs", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-    ];
     /// Maximum in seconds, because Go counts nanoseconds in 63 bits.
     const LONGEST: f64 = 9.2e9;
     let mut seconds = 0.0;
@@ -97,7 +66,15 @@ pub(super) fn duration(text: &str) -> Option<f64> {
         let number: f64 = number.parse().ok()?;
         let end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
-        let (_, length) = UNITS.iter().find(|(known, _)| *known == unit)?;
+        let length = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
         seconds += number * length;
         rest = after;
     }

@@ -12,6 +12,8 @@
 //! generations. It is an error only beside the current field with the same meaning. The result has
 //! a table of the original positions ([`RouteMapping`]), so that findings point at the written text.
 //!
+//! Validation checks the result as if it had been written.
+//!
 //! * `node_sets`: flavors, and spreading over racks and hosts.
 //! * `services`: `infra`, and former names below `services`.
 
@@ -21,10 +23,16 @@ mod services;
 use yaml_serde::{Mapping, Value};
 
 use crate::base::api::assignment::FORMER_NAME;
-use crate::base::api::sipcluster;
+use crate::base::api::sipcluster::{KIND, SIPClusterSpec};
 use crate::base::finding::{Code, Finding, Origin, RouteMapping, RouteStep, below};
-use crate::input::decode::unknown_fields::unknown_field;
+use crate::input::decode::unknown_fields::{OF_SIPCLUSTER, unknown_field};
+use crate::input::decode::unreadable;
+use crate::input::load::{ParseError, in_plain_words};
 use crate::site::inventory::topology_labels::TopologyLabels;
+use crate::site::request::decode_spec::fitting;
+use crate::site::request::documents::{
+    ClusterDocument, RequestContext, RequestSpec, RequestValidation, ValidatedRequest,
+};
 
 /// Generations before the current one, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
@@ -52,61 +60,109 @@ pub struct Conversion {
     pub(crate) document: Value,
     /// Original routes of its fields.
     pub(crate) moved: RouteMapping,
-    /// Older fields that cannot be converted.
-    pub(crate) errors: Vec<Finding>,
-    /// Unknown fields inside older ones.
-    pub(crate) unknown: Vec<Finding>,
+    /// Unknown fields inside older ones, then older fields that cannot be converted.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Conversion {
+    /// Returns whether all older fields were converted.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.findings.iter().any(Finding::is_error)
+    }
+}
+
+/// A SIPCluster of an older generation.
+pub(super) struct LegacySpec {
+    /// The whole document.
+    pub(super) document: Value,
+    /// Set if it may be a template of another tool.
+    pub(super) may_be_template: bool,
+}
+
+impl RequestSpec for LegacySpec {
+    fn check(&self, document: &ClusterDocument, context: &RequestContext<'_>) -> ValidatedRequest {
+        let (written, labels) = (self.document.clone(), context.topology_labels());
+        let conversion = convert(written, &document.origin, labels);
+        if self.may_be_template && !conversion.is_complete() {
+            return None;
+        }
+        let generation = legacy_generation(document, &conversion);
+        let origin = document.origin.clone().read_as(conversion.moved.clone());
+        let document = ClusterDocument { origin, ..document.clone() };
+        let mut check = RequestValidation::new(&document, context);
+        check.findings.push(generation);
+        check.findings.extend(conversion.findings.iter().cloned());
+        let mut cluster = None;
+        if conversion.is_complete() {
+            let spec = conversion.document["spec"].clone();
+            let (spec, found) = decode_converted(spec, &document.origin);
+            check.findings.extend(found);
+            cluster = spec.map(|spec| check.sipcluster(&spec));
+        }
+        let cluster = cluster.filter(|_| !check.findings.iter().any(Finding::is_error));
+        let findings = check.findings.into_iter().map(|finding| finding.for_cluster(&document.key));
+        let findings = findings.collect();
+        let mut request = document.request(cluster);
+        request.former_name = request.former_name.or_else(|| conversion.former_name.clone());
+        request.older = Some(Box::new(conversion));
+        Some((request, findings))
+    }
+}
+
+fn legacy_generation(document: &ClusterDocument, conversion: &Conversion) -> Finding {
+    let (key, generation) = (&document.key, conversion.generation);
+    let renamed = conversion.former_name.as_ref().map_or(String::new(), |former| {
+        format!("; it is called {} and no longer `{former}`", key.name)
+    });
+    Finding::new(
+        Code::OlderGeneration,
+        format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),
+    )
+    .at(document.origin.at(["spec"]))
+    .help("`sipgen migrate` prints it in today's form; docs/operations/migrating.md says what becomes of each field")
+}
+
+/// Decodes the converted spec of an older SIPCluster.
+fn decode_converted(spec: Value, origin: &Origin) -> (Option<Box<SIPClusterSpec>>, Vec<Finding>) {
+    fitting(OF_SIPCLUSTER.misfit(&spec, origin), || {
+        yaml_serde::from_value(spec).map_err(|error| {
+            let error = ParseError {
+                message: in_plain_words(&error.to_string()),
+                line: None,
+                column: None,
+            };
+            unreadable(&origin.as_written(), &error, KIND)
+        })
+    })
 }
 
 /// Returns whether a spec has a field of an older generation.
-pub(crate) fn is_legacy(spec: &Value) -> bool {
+pub(super) fn is_legacy(spec: &Value) -> bool {
     generation(spec).is_some()
 }
 
 /// Returns the oldest generation of the fields in a spec.
 fn generation(spec: &Value) -> Option<SipclusterGeneration> {
-    let mapping = spec.as_mapping()?;
-    let has = |mapping: &Mapping, keys: &[&str]| keys.iter().any(|key| mapping.contains_key(*key));
-    let node_sets: Vec<(&str, &Mapping)> = entries(mapping.get("nodes"))
-        .filter_map(|(role, node_set)| Some((role, node_set.as_mapping()?)))
-        .collect();
-    let spread = |word: &str| {
-        node_sets.iter().any(|(_, node_set)| {
-            let spread = node_sets::SPREAD.iter().find_map(|key| node_set.get(*key));
-            spread.and_then(Value::as_str).is_some_and(|text| text.starts_with(word))
-        })
-    };
-    if has(mapping, &["config"])
-        || mapping.get("infra").is_some_and(Value::is_mapping)
-        || node_sets.iter().any(|(_, node_set)| has(node_set, &[node_sets::CONSTRAINTS]))
-    {
-        return Some(SipclusterGeneration::November2020);
-    }
-    if has(mapping, &["cluster-name", "infra"])
-        || node_sets
-            .iter()
-            .any(|(role, set)| node_sets::legacy_role(role).is_some() || has(set, &["vm-flavor"]))
-        || spread("per-")
-    {
-        return Some(SipclusterGeneration::January2021);
-    }
-    let is_march = has(mapping, &["clusterName"])
-        || node_sets.iter().any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
-        || services::has_legacy(mapping.get("services"));
-    is_march.then_some(SipclusterGeneration::March2021)
+    let fields = entries(spec).filter_map(|(key, value)| match key {
+        "config" => Some(SipclusterGeneration::November2020),
+        "infra" if value.is_mapping() => Some(SipclusterGeneration::November2020),
+        "infra" | "cluster-name" => Some(SipclusterGeneration::January2021),
+        "clusterName" => Some(SipclusterGeneration::March2021),
+        "nodes" => entries(value).filter_map(node_sets::generation).min(),
+        "services" => services::has_legacy(value).then_some(SipclusterGeneration::March2021),
+        _ => None,
+    });
+    fields.min()
 }
 
 /// Returns the entries of a mapping with text keys; empty for any other value.
-fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
-    value
-        .and_then(Value::as_mapping)
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.as_str()?, value)))
+fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let entries = value.as_mapping().into_iter().flatten();
+    entries.filter_map(|(key, value)| Some((key.as_str()?, value)))
 }
 
 /// Converts a document with a spec that [`is_legacy`].
-pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<'_>) -> Conversion {
+fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<'_>) -> Conversion {
     let name = document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let written = document["spec"].clone();
     let generation = generation(&written).unwrap_or(SipclusterGeneration::March2021);
@@ -115,16 +171,16 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
         labels,
         former_name: None,
         moved: RouteMapping::default(),
-        errors: Vec::new(),
-        unknown: Vec::new(),
+        findings: Vec::new(),
     };
     let spec = converter.spec(&written, &name);
     // An explicit annotation in the current form takes precedence.
     let annotated = document["metadata"]["annotations"].get(FORMER_NAME).is_some();
-    let Converter { former_name, moved, errors, unknown, .. } = converter;
+    let Converter { former_name, moved, mut findings, .. } = converter;
+    findings.sort_by_key(Finding::is_error);
     let former_name = former_name.filter(|_| !annotated);
     let document = in_todays_form(document, spec, former_name.as_deref());
-    Conversion { generation, former_name, document, moved, errors, unknown }
+    Conversion { generation, former_name, document, moved, findings }
 }
 
 /// Returns a document with another spec, and with the former name as an annotation.
@@ -150,8 +206,14 @@ struct Converter<'a> {
     labels: &'a TopologyLabels<'a>,
     former_name: Option<String>,
     moved: RouteMapping,
-    errors: Vec<Finding>,
-    unknown: Vec<Finding>,
+    findings: Vec<Finding>,
+}
+
+/// A mapping of older fields, its original route and its route in the result.
+struct OlderMapping<'a> {
+    fields: &'a Mapping,
+    at: &'a [RouteStep],
+    read: &'a [RouteStep],
 }
 
 type Route = Vec<RouteStep>;
@@ -164,7 +226,26 @@ impl Converter<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.errors.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
+        self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
+    }
+
+    /// Returns the route in the result of a field of a mapping. Reports a renamed field whose current
+    /// name is set as well, and returns `None`. `route` is where the field is written.
+    fn read_route(
+        &mut self,
+        OlderMapping { fields, at, read }: &OlderMapping<'_>,
+        [name, today]: [&str; 2],
+        route: &[RouteStep],
+    ) -> Option<Route> {
+        let read = below(read, [today]);
+        if name != today {
+            if fields.contains_key(today) {
+                self.twice(route.to_vec(), below(at, [today]));
+                return None;
+            }
+            self.moved.add(read.clone(), route.to_vec());
+        }
+        Some(read)
     }
 
     fn spec(&mut self, written: &Value, name: &str) -> Value {
@@ -203,7 +284,7 @@ impl Converter<'_> {
 
     fn config(&mut self, value: &Value, at: &[RouteStep], name: &str) {
         let route = below(at, ["config"]);
-        for (key, value) in entries(Some(value)) {
+        for (key, value) in entries(value) {
             if key == "cluster-name" {
                 self.cluster_name(value, name, below(&route, [key]));
             } else {
@@ -233,19 +314,16 @@ impl Converter<'_> {
         let at = self.moved.written(at);
         let [key, other] = [&older, &at]
             .map(|route| route.last().and_then(RouteStep::key).unwrap_or_default().to_owned());
-        let finding = Finding::new(
-            Code::SaidTwice,
-            format!("`{key}` is another form of `{other}`, and both are set"),
-        )
-        .at(self.origin.at(older))
-        .see(self.origin.at(at), format!("the `{other}`"))
-        .help(format!("remove `{key}`, if `{other}` says what you want"));
-        self.errors.push(finding);
+        let message = format!("`{key}` is another form of `{other}`, and both are set");
+        let finding = Finding::new(Code::SaidTwice, message)
+            .at(self.origin.at(older))
+            .see(self.origin.at(at), format!("the `{other}`"));
+        self.findings
+            .push(finding.help(format!("remove `{key}`, if `{other}` says what you want")));
     }
 
     fn unknown_field(&mut self, key: &str, route: Route, known: &[&str]) {
-        let finding = unknown_field(sipcluster::KIND, key, known.iter().copied(), false);
-        let list = if finding.is_error() { &mut self.errors } else { &mut self.unknown };
-        list.push(finding.at(self.origin.key(route)));
+        let finding = unknown_field(KIND, key, known.iter().copied(), false);
+        self.findings.push(finding.at(self.origin.key(route)));
     }
 }

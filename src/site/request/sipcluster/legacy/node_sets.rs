@@ -2,20 +2,18 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::{Converter, Route, below};
+use super::{Converter, OlderMapping, Route, SipclusterGeneration, below, entries};
 use crate::base::api::names::{Role, is_label_key, is_label_value};
 use crate::base::finding::{Code, RouteStep};
 use crate::site::inventory::topology_labels::TopologyDomain;
 
-/// Older names of the flavor.
-const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];
 /// Older names of the spreading constraint, a single word.
-pub(super) const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
+const SPREAD: [&str; 2] = ["spreadTopology", "spread-topology"];
 /// Its oldest name, with a list of words that all apply.
-pub(super) const CONSTRAINTS: &str = "scheduling-constraints";
+const CONSTRAINTS: &str = "scheduling-constraints";
 
 /// Returns the role of an older name of a node set.
-pub(super) fn legacy_role(name: &str) -> Option<Role> {
+fn legacy_role(name: &str) -> Option<Role> {
     match name {
         "master" => Some(Role::ControlPlane),
         "worker" => Some(Role::Worker),
@@ -23,28 +21,39 @@ pub(super) fn legacy_role(name: &str) -> Option<Role> {
     }
 }
 
+/// Returns the oldest generation of the name and the fields of a node set.
+pub(super) fn generation((name, node_set): (&str, &Value)) -> Option<SipclusterGeneration> {
+    let is_in_2020s_words = |value: &Value| value.as_str().is_some_and(|it| it.starts_with("per-"));
+    let fields = entries(node_set).filter_map(|(key, value)| match key {
+        CONSTRAINTS => Some(SipclusterGeneration::November2020),
+        "vm-flavor" => Some(SipclusterGeneration::January2021),
+        _ if SPREAD.contains(&key) && is_in_2020s_words(value) => {
+            Some(SipclusterGeneration::January2021)
+        }
+        _ => {
+            (key == "vmFlavor" || SPREAD.contains(&key)).then_some(SipclusterGeneration::March2021)
+        }
+    });
+    let role = legacy_role(name).filter(|_| node_set.is_mapping());
+    fields.chain(role.map(|_| SipclusterGeneration::January2021)).min()
+}
+
 impl Converter<'_> {
     pub(super) fn nodes(&mut self, written: &Value, at: &[RouteStep]) -> Value {
-        let Some(node_sets) = written.as_mapping() else {
+        let Some(fields) = written.as_mapping() else {
             return written.clone();
         };
         let mut converted = Mapping::new();
-        for (name, node_set) in node_sets {
+        for (name, node_set) in fields {
             let Some(text) = name.as_str() else {
                 converted.insert(name.clone(), node_set.clone());
                 continue;
             };
             let role = legacy_role(text).map_or(text, |role| role.as_str());
-            let route = below(at, [text]);
-            if role != text {
-                if node_sets.contains_key(role) {
-                    self.twice(route, below(at, [role]));
-                    continue;
-                }
-                self.moved.add(below(at, [role]), route.clone());
+            let (nodes, route) = (OlderMapping { fields, at, read: at }, below(at, [text]));
+            if let Some(read) = self.read_route(&nodes, [text, role], &route) {
+                converted.insert(role.into(), self.node_set(node_set, &route, &read));
             }
-            let node_set = self.node_set(node_set, &route, &below(at, [role]));
-            converted.insert(role.into(), node_set);
         }
         Value::Mapping(converted)
     }
@@ -57,9 +66,8 @@ impl Converter<'_> {
         let mut converted = Mapping::new();
         for (key, value) in fields {
             let name = key.as_str().unwrap_or_default();
-            let is_flavor = FLAVOR.contains(&name);
-            let is_spread = SPREAD.contains(&name) || name == CONSTRAINTS;
-            if !is_flavor && !is_spread {
+            let is_flavor = matches!(name, "vm-flavor" | "vmFlavor");
+            if !is_flavor && !SPREAD.contains(&name) && name != CONSTRAINTS {
                 converted.insert(key.clone(), value.clone());
                 continue;
             }
@@ -67,17 +75,14 @@ impl Converter<'_> {
             let current: &[&str] =
                 if is_flavor { &["labelSelector"] } else { &["topologyKey", "topologyKeys"] };
             // Another older form of the same field may have been converted already.
-            let known = current
-                .iter()
-                .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
-            if let Some(known) = known {
+            let is_set = |key: &&&str| converted.contains_key(**key) || fields.contains_key(**key);
+            if let Some(known) = current.iter().find(is_set) {
                 self.twice(route, below(read, [*known]));
                 continue;
             }
-            let made = if is_flavor {
-                self.flavor(value, &route)
-            } else {
-                self.spread(name, value, &route)
+            let made = match is_flavor {
+                true => self.flavor(value, &route),
+                false => self.spread(name, value, &route),
             };
             if let Some((key, value)) = made {
                 self.moved.add(below(read, [key]), route);
@@ -122,17 +127,17 @@ impl Converter<'_> {
             Value::Null => Vec::new(),
             word => vec![(word, route.to_vec())],
         };
-        let mut labels: Vec<String> = Vec::new();
+        let mut labels: Vec<Value> = Vec::new();
         for (word, at) in words {
             let domain = match word.as_str().map(str::trim) {
                 Some("") => continue,
-                Some(text) => {
-                    domain_of(text).ok_or_else(|| format!("unknown word `{text}` in `{name}`"))
-                }
+                Some("per-rack" | "PerRack") => Ok(TopologyDomain::Rack),
+                Some("per-node" | "PerHost") => Ok(TopologyDomain::Host),
+                Some(text) => Err(format!("unknown word `{text}` in `{name}`")),
                 None => Err(format!("`{name}` has an entry that is not a word")),
             };
             let domain = domain.map_err(|message| (message, KNOWN_WORDS.to_owned()));
-            match domain.and_then(|domain| self.labels.value(domain)) {
+            match domain.and_then(|domain| self.labels.value(domain)).map(Value::from) {
                 // Two words may mean the same label.
                 Ok(label) if labels.contains(&label) => {}
                 Ok(label) => labels.push(label),
@@ -141,23 +146,11 @@ impl Converter<'_> {
         }
         match labels.len() {
             0 => None,
-            1 => Some(("topologyKey", labels.remove(0).into())),
-            _ => Some((
-                "topologyKeys",
-                labels.into_iter().map(Value::from).collect::<Vec<_>>().into(),
-            )),
+            1 => Some(("topologyKey", labels.remove(0))),
+            _ => Some(("topologyKeys", labels.into())),
         }
     }
 }
 
 const KNOWN_WORDS: &str = "the words are per-rack and per-node, later PerRack and PerHost; or, today, name the label of \
                            racks or hosts by `topologyKey`";
-
-/// Returns the topology domain that a word names.
-fn domain_of(word: &str) -> Option<TopologyDomain> {
-    match word {
-        "per-rack" | "PerRack" => Some(TopologyDomain::Rack),
-        "per-node" | "PerHost" => Some(TopologyDomain::Host),
-        _ => None,
-    }
-}

@@ -2,20 +2,8 @@
 
 use yaml_serde::{Mapping, Value};
 
-use super::{Converter, Route, below, entries};
+use super::{Converter, OlderMapping, Route, below, entries};
 use crate::base::finding::{Code, RouteStep};
-
-/// Older names of service kinds with their current keys under `services`.
-///
-/// Older load balancers served the control plane only.
-const KINDS: [(&str, &str); 6] = [
-    ("loadbalancer", "loadBalancerControlPlane"),
-    ("jumppod", "jumpHost"),
-    ("jumphost", "jumpHost"),
-    ("authpod", "auth"),
-    ("auth", "auth"),
-    ("loadBalancer", "loadBalancerControlPlane"),
-];
 
 /// Older names of the field with a jump host's authorized keys.
 const SSH_KEY: [&str; 3] = ["sshkey", "sshKey", "SSHKey"];
@@ -23,25 +11,29 @@ const SSH_KEY: [&str; 3] = ["sshkey", "sshKey", "SSHKey"];
 /// Fields below `optional`.
 const OPTIONAL: [&str; 5] = ["clusterIP", "clusterIp", "sshkey", "sshKey", "SSHKey"];
 
+/// The current key of load balancers under `services`. Older ones served the control plane only.
+const LOAD_BALANCER: &str = "loadBalancerControlPlane";
+
+/// Returns the current key under `services` of an older kind.
 fn kind(older: &str) -> Option<&'static str> {
-    KINDS.iter().find(|(name, _)| *name == older).map(|(_, today)| *today)
+    match older {
+        "loadbalancer" | "loadBalancer" => Some(LOAD_BALANCER),
+        "jumppod" | "jumphost" => Some("jumpHost"),
+        "authpod" | "auth" => Some("auth"),
+        _ => None,
+    }
 }
 
 /// Returns whether `services` has fields of early 2021.
-pub(super) fn has_legacy(services: Option<&Value>) -> bool {
-    entries(services).any(|(name, list)| {
-        let items = list.as_sequence().into_iter().flatten().filter_map(Value::as_mapping);
-        name == "loadBalancer" || items.into_iter().any(has_legacy_field)
-    })
-}
-
-fn has_legacy_field(service: &Mapping) -> bool {
-    let is_legacy = |key: &str| {
-        SSH_KEY.contains(&key)
-            || matches!(key, "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp")
+pub(super) fn has_legacy(services: &Value) -> bool {
+    let is_legacy = |(key, value): (&str, &Value)| match key {
+        "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp" => true,
+        "nodeLabels" => value.is_sequence(),
+        _ => SSH_KEY.contains(&key),
     };
-    service.iter().any(|(key, value)| {
-        key.as_str().is_some_and(|key| is_legacy(key) || key == "nodeLabels" && value.is_sequence())
+    entries(services).any(|(name, list)| {
+        let mut items = list.as_sequence().into_iter().flatten();
+        name == "loadBalancer" || items.any(|item| entries(item).any(is_legacy))
     })
 }
 
@@ -70,7 +62,13 @@ impl Converter<'_> {
         for (name, service, route) in listed {
             let Some(kind) = name.and_then(kind) else {
                 let field = service.get("serviceType").map(|_| "serviceType");
-                self.unknown_kind(below(&route, field.filter(|_| written.is_sequence())));
+                self.error(
+                    Code::Unconvertible,
+                    below(&route, field.filter(|_| written.is_sequence())),
+                    "unknown kind of service",
+                    "the kinds are loadbalancer, jumphost (once jumppod) and auth (once authpod); today they are lists \
+                     under `spec.services`: loadBalancerControlPlane, loadBalancerWorker, jumpHost, auth",
+                );
                 continue;
             };
             let today = below(&today, [kind]);
@@ -92,38 +90,23 @@ impl Converter<'_> {
         Value::Mapping(services)
     }
 
-    fn unknown_kind(&mut self, route: Route) {
-        self.error(
-            Code::Unconvertible,
-            route,
-            "unknown kind of service",
-            "the kinds are loadbalancer, jumphost (once jumppod) and auth (once authpod); today they are lists under \
-             `spec.services`: loadBalancerControlPlane, loadBalancerWorker, jumpHost, auth",
-        );
-    }
-
     /// Converts `services` of early 2021.
     pub(super) fn services(&mut self, written: &Value, at: &[RouteStep]) -> Value {
-        let Some(lists) = written.as_mapping() else {
+        let Some(fields) = written.as_mapping() else {
             return written.clone();
         };
         let mut services = Mapping::new();
-        for (name, list) in lists {
+        for (name, list) in fields {
             let Some(text) = name.as_str() else { continue };
-            let today = if text == "loadBalancer" { kind(text).unwrap_or(text) } else { text };
-            let route = below(at, [text]);
-            if today != text {
-                if lists.contains_key(today) {
-                    self.twice(route, below(at, [today]));
-                    continue;
-                }
-                self.moved.add(below(at, [today]), route.clone());
-            }
+            let today = if text == "loadBalancer" { LOAD_BALANCER } else { text };
+            let (lists, route) = (OlderMapping { fields, at, read: at }, below(at, [text]));
+            let Some(read) = self.read_route(&lists, [text, today], &route) else {
+                continue;
+            };
             let list = match list {
                 Value::Sequence(items) => {
                     let convert = |(index, item): (usize, &Value)| {
-                        let read = below(&below(at, [today]), [index]);
-                        self.service(item, &below(&route, [index]), &read)
+                        self.service(item, &below(&route, [index]), &below(&read, [index]))
                     };
                     Value::Sequence(items.iter().enumerate().map(convert).collect())
                 }
@@ -139,18 +122,14 @@ impl Converter<'_> {
         let Some(fields) = written.as_mapping() else {
             return written.clone();
         };
-        let place = ConvertedService { fields, at, read };
+        let place = OlderMapping { fields, at, read };
         let mut service = Mapping::new();
         for (key, value) in fields {
-            let Some(name) = key.as_str() else { continue };
-            let route = below(at, [name]);
-            match name {
-                "serviceType" => {}
-                "optional" => service.extend(self.optional(value, &place)),
-                _ => {
-                    if let Some((today, value)) = self.service_field(name, value, &route, &place) {
-                        service.insert(today.into(), value);
-                    }
+            match key.as_str() {
+                None | Some("serviceType") => {}
+                Some("optional") => self.optional(value, &place, &mut service),
+                Some(name) => {
+                    self.service_field(name, value, &below(at, [name]), &place, &mut service);
                 }
             }
         }
@@ -158,30 +137,29 @@ impl Converter<'_> {
     }
 
     /// Moves the fields below `optional` up.
-    fn optional(&mut self, written: &Value, place: &ConvertedService<'_>) -> Mapping {
-        let mut lifted = Mapping::new();
-        for (name, value) in entries(Some(written)) {
+    fn optional(&mut self, written: &Value, place: &OlderMapping<'_>, service: &mut Mapping) {
+        for (name, value) in entries(written) {
             let route = below(place.at, ["optional", name]);
             if !OPTIONAL.contains(&name) {
                 self.unknown_field(name, route, &OPTIONAL);
             } else if place.fields.contains_key(name) {
                 self.twice(route, below(place.at, [name]));
-            } else if let Some((today, value)) = self.service_field(name, value, &route, place) {
-                self.moved.add(below(place.read, [today]), route);
-                lifted.insert(today.into(), value);
+            } else {
+                self.moved.add(below(place.read, [name]), route.clone());
+                self.service_field(name, value, &route, place, service);
             }
         }
-        lifted
     }
 
-    /// Returns a field of a service with its current name and value.
-    fn service_field<'n>(
+    /// Adds a field to a service with its current name and value.
+    fn service_field(
         &mut self,
-        name: &'n str,
+        name: &str,
         value: &Value,
         route: &[RouteStep],
-        place: &ConvertedService<'_>,
-    ) -> Option<(&'n str, Value)> {
+        place: &OlderMapping<'_>,
+        service: &mut Mapping,
+    ) {
         let today = match name {
             "clusterIp" => "clusterIP",
             "nodelabels" => "nodeLabels",
@@ -189,21 +167,19 @@ impl Converter<'_> {
             name if SSH_KEY.contains(&name) => "sshAuthorizedKeys",
             name => name,
         };
-        let read = below(place.read, [today]);
-        if today != name {
-            if place.fields.contains_key(today) {
-                self.twice(route.to_vec(), below(place.at, [today]));
-                return None;
-            }
-            self.moved.add(read.clone(), route.to_vec());
-        }
+        let Some(read) = self.read_route(place, [name, today], route) else {
+            return;
+        };
         let value = match today {
             "sshAuthorizedKeys" if today != name => self.ssh_keys(value, route, &read),
             "nodeLabels" if value.is_sequence() => self.node_labels(value, route),
-            "nodePort" if today != name => self.node_ports(value, route, &read)?,
+            "nodePort" if today != name => match self.node_ports(value, route, &read) {
+                Some(port) => port,
+                None => return,
+            },
             _ => value.clone(),
         };
-        Some((today, value))
+        service.insert(today.into(), value);
     }
 
     /// Converts a text with one key per line. Their validity is checked with the current form.
@@ -266,11 +242,4 @@ impl Converter<'_> {
             }
         }
     }
-}
-
-/// Fields of a service, their original route and the route in the result.
-struct ConvertedService<'a> {
-    fields: &'a Mapping,
-    at: &'a [RouteStep],
-    read: &'a [RouteStep],
 }

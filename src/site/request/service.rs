@@ -1,10 +1,7 @@
 //! Validated services of a cluster.
 //!
-//! A [`ServiceKind`] describes each kind. `auth` and `jump_host` have the settings of the kinds whose
-//! fields no schema can check.
-
-pub mod auth;
-pub mod jump_host;
+//! A [`ServiceKind`] describes each kind. Jump hosts (SSH servers with access to the cluster's hosts)
+//! and Dex (OpenID Connect login) have settings of their own, which no schema can check.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,12 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use auth::DexSettings;
-pub use jump_host::JumpHostSettings;
-
 use super::object_name::{object_name, shortened};
 use crate::base::api::address::bracketed;
-use crate::base::api::names::{ClusterKey, NodePort, Role, SecretKey};
+use crate::base::api::auth::{Connector, Expiry, StaticClient};
+use crate::base::api::issuer::IssuerUrl;
+use crate::base::api::names::{ClusterKey, NodePort, ObjectName, Role, SecretKey, StorageSize};
 use crate::base::api::service_kind::{EndpointKind, ServiceKind};
 use crate::base::finding::RouteStep;
 use crate::base::layout;
@@ -173,10 +169,90 @@ impl ClusterService {
     }
 }
 
+/// Settings of a jump host, as its templates get them.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct JumpHostSettings {
+    /// True if BMCs are reached through the environment's proxy.
+    pub bmc_proxy: bool,
+    /// Lines of `authorized_keys`.
+    pub authorized_keys: Vec<String>,
+    /// Secret with private keys that the nodes accept.
+    pub node_private_keys: Option<ObjectName>,
+    /// Storage of the SSH server's host keys: a Secret or a volume. Without either, every pod
+    /// generates its own.
+    pub host_keys: HostKeyStorage,
+    /// Volume of the operators' home directories.
+    #[serde(skip)]
+    pub homes: Option<VolumeClaim>,
+}
+
+/// Storage of SSH host keys.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct HostKeyStorage {
+    /// Secret with the host keys.
+    pub secret_name: Option<ObjectName>,
+    /// Volume in which the host keys are generated once.
+    pub volume_claim: Option<VolumeClaim>,
+}
+
+/// A PersistentVolumeClaim.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct VolumeClaim {
+    /// Storage class; absent for the base cluster's default class.
+    pub storage_class_name: Option<ObjectName>,
+    /// Requested size.
+    pub storage: Option<StorageSize>,
+}
+
+/// Settings of Dex, as its templates get them.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DexSettings {
+    /// URL that tokens have as their issuer.
+    #[schemars(with = "String")]
+    pub issuer: IssuerUrl,
+    /// Number of pods.
+    pub replicas: u16,
+    /// The issuer of its certificate.
+    #[serde(skip)]
+    pub certificate: Certificate,
+    /// True if every machine already trusts the certificate's authority.
+    pub publicly_trusted: bool,
+    /// Identity providers, each with its name and settings. Only Dex interprets these.
+    pub connectors: Vec<Connector>,
+    /// Clients that may request tokens, each with its name and lists, and no secret.
+    pub clients: Vec<StaticClient>,
+    /// Secrets whose entries are Dex's environment.
+    pub environment: Vec<ObjectName>,
+    /// Lifetimes of tokens and requests.
+    pub expiry: Expiry,
+}
+
+impl DexSettings {
+    /// The id of the client for kubectl, and so the audience of tokens that API servers accept.
+    pub const CLIENT_ID: &'static str = "kubernetes";
+}
+
+/// The issuer of Dex's certificate.
+#[derive(Debug, Clone)]
+pub enum Certificate {
+    /// A generated cert-manager issuer with the certificate authority in this Secret.
+    OfAuthority(ObjectName),
+    /// An existing cert-manager issuer.
+    OfIssuer {
+        /// Name of the issuer.
+        name: ObjectName,
+        /// `Issuer` or `ClusterIssuer`, or a kind of another group.
+        kind: String,
+        /// API group of the issuer.
+        group: String,
+    },
+    /// No issuer: the certificate is provided in this Secret by other means.
+    InSecret(ObjectName),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::api::names::ObjectName;
 
     fn jump_host() -> ClusterService {
         ClusterService {
