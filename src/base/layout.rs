@@ -52,6 +52,8 @@ pub const HOST_COMPONENT: &str = "Kustomization";
 pub const SERVICE: &str = "service.yaml";
 /// The file of the hosts, in a directory of observed hosts.
 pub const OBSERVED_HOSTS: &str = "hosts.yaml";
+/// The file of the objects that apply declared hosts, in an agent's directory.
+pub const DECLARED_OBJECTS: &str = "hosts.yaml";
 /// Patches that remove labels from declared hosts, next to the clusters' patches.
 pub const UNLABELLED: &str = "released.yaml";
 

@@ -129,6 +129,66 @@ fn a_host_whose_file_is_not_read_is_never_replaced() {
     }
 }
 
+/// The objects by which a repo's own agent applies directories of the output.
+#[test]
+fn sipgen_applies_nothing_itself_while_the_object_that_did_is_not_read() {
+    const OBJECT: &str = "agents/web.yaml";
+    let flux = |path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: own, namespace: \
+             flux-system}}\nspec: {{interval: 1h, path: ./{path}, prune: false, sourceRef: {{kind: GitRepository, name: \
+             flux-system}}}}\n"
+        )
+    };
+    let argocd = |path: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: own, namespace: argocd}}\n\
+             spec: {{project: default, destination: {{server: \"https://kubernetes.default.svc\"}}, source: {{repoURL: \
+             \"https://example.com/fleet.git\", path: {path}}}}}\n"
+        )
+    };
+    let declared = |repo: &Repo| {
+        repo.write("racks/host.yaml", &host("racked").replace("for: racked", "for: web"));
+        repo.write("racks/kustomization.yaml", "resources: [host.yaml]\n");
+        std::fs::remove_file(repo.path().join("snapshot/web.yaml")).unwrap();
+        std::fs::remove_file(repo.path().join("snapshot/hosts.yaml")).unwrap();
+    };
+    let settings = "argocd: {repoURL: \"https://example.com/fleet.git\"}\n";
+    let observed = "overlays/hosts/observed/t.web";
+    let overlay = "overlays/hosts/declared/racks";
+    let scenes = [
+        ("gitops: flux\n".to_owned(), flux(observed), observed),
+        ("gitops: flux\n".to_owned(), flux(overlay), overlay),
+        (format!("gitops: argocd\n{settings}"), argocd(observed), observed),
+    ];
+    for (settings, object, directory) in &scenes {
+        // The API server of a clone does not have what git ignores, so that is a removal.
+        for (why, hide) in HIDDEN.iter().filter(|(why, _)| *why != "ignored by git") {
+            let repo = generated();
+            if *directory == overlay {
+                declared(&repo);
+            }
+            repo.write("sipgen.yaml", settings);
+            repo.write(OBJECT, object);
+            repo.generate(&["--rebalance"]).expect(0);
+            repo.commit();
+            hide(&repo.path().join(OBJECT));
+
+            assert_refused(&repo, why, &format!("the agent's object that applied {directory}"));
+        }
+        let repo = generated();
+        if *directory == overlay {
+            declared(&repo);
+        }
+        repo.write("sipgen.yaml", settings);
+        repo.write(OBJECT, object);
+        repo.generate(&["--rebalance"]).expect(0);
+        repo.commit();
+        std::fs::remove_file(repo.path().join(OBJECT)).unwrap();
+        repo.generate(&[]).expect(0);
+    }
+}
+
 /// Requests and hosts without a namespace, each with what gives it one.
 #[test]
 fn what_an_unread_file_named_keeps_its_name() {

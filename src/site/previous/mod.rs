@@ -267,11 +267,16 @@ impl PreviousOutput {
         there == tree.len() && tree.iter().all(|(file, text)| self.has(file, text))
     }
 
+    /// Returns whether a file exists, by path relative to the output directory.
+    pub(crate) fn has_file(&self, file: &Utf8Path) -> bool {
+        self.fingerprints.contains_key(file.as_str())
+    }
+
     /// Returns whether the overlay that patches the hosts of a root exists.
     pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
         let directory = layout::declared_directory(root);
         let mut names = [layout::KUSTOMIZATION, layout::HOST_COMPONENT].into_iter();
-        names.any(|name| self.fingerprints.contains_key(directory.join(name).as_str()))
+        names.any(|name| self.has_file(&directory.join(name)))
     }
 
     /// Returns the first file with hosts that was added, changed or removed since the state was

@@ -347,7 +347,7 @@ impl<'a> Output<'a> {
             // It depends on no services: this build may move hosts between any tenants, and one
             // failing service would block all of them.
             after: Vec::new(),
-            file: "hosts.yaml".to_owned(),
+            file: layout::DECLARED_OBJECTS.to_owned(),
         })
     }
 

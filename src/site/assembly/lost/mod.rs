@@ -73,7 +73,7 @@ impl UnreadPlace {
         Finding::new(Code::LossUnproven, message)
             .at(self.place)
             .help(self.help)
-            .for_cluster(lost.cluster)
+            .for_clusters(lost.cluster)
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     let mut findings = Vec::new();
     let by_cluster =
         grouped_in_order(lost.into_iter().map(|lost| ((lost.cluster, lost.kind), lost)));
-    // One unproven loss freezes its cluster.
+    // One unproven loss freezes its cluster, or ends the run.
     for (_, cluster_losses) in by_cluster {
         for lost in &cluster_losses {
             if let Some(unread) = find(lost)? {
@@ -267,7 +267,8 @@ impl AbsenceEvidence<'_> {
 
     /// Returns the existing files that a cluster was generated from. They are not recorded for hosts.
     fn sources_of(&self, lost: &LostObject<'_>) -> Vec<&Utf8PathBuf> {
-        let made_from = self.site.state.made_from.get(lost.cluster).filter(|_| lost.kind.is_none());
+        let request = lost.cluster.filter(|_| lost.kind.is_none());
+        let made_from = request.and_then(|cluster| self.site.state.made_from.get(cluster));
         // No build of this site reaches a file out of reach. It may belong to another site.
         let exists = |file: &&Utf8PathBuf| {
             !self.repo.is_out_of_reach(file)
@@ -340,7 +341,8 @@ fn in_texts(lost: &LostObject<'_>, texts: &[UnreadText], is_renamed: bool) -> Op
         }
         text.unrelated.as_ref().is_none_or(|unrelated| {
             let has_kind = |kind| mentions(&[kind])(unrelated.as_bytes());
-            is_renamed && mentions(&AGENTS)(unrelated.as_bytes())
+            let may_be_agents = is_renamed || lost.cluster.is_none();
+            may_be_agents && mentions(&AGENTS)(unrelated.as_bytes())
                 || names(unrelated, lost.name)
                 // The build, which was read, tells which files it has.
                 && (!text.is_earlier || lost.builds.is_empty())

@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::AbsenceEvidence;
 use crate::base::api::cluster_api::MACHINE_DEPLOYMENT;
+use crate::base::api::gitops::{FLUX_GROUP, FLUX_KIND};
 use crate::base::api::names::{ClusterKey, NodeName, Part};
 use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::api::{host, ipam};
@@ -18,17 +19,18 @@ pub(super) struct LostObject<'a> {
     pub(super) kind: Option<&'static str>,
     /// Kind and name for messages.
     pub(super) what: String,
-    /// Name in a manifest.
+    /// Name in a manifest. That of an agent's object is not recorded.
     pub(super) name: &'a str,
-    /// The cluster itself, or the cluster that has the object.
-    pub(super) cluster: &'a ClusterKey,
+    /// The cluster itself, or the cluster that has the object. Agents' objects are for several.
+    pub(super) cluster: Option<&'a ClusterKey>,
     /// The builds that had it.
     pub(super) builds: BTreeSet<Utf8PathBuf>,
 }
 
 impl<'a> AbsenceEvidence<'a> {
     /// Returns the missing objects by cluster: the cluster itself, MachineDeployments, assigned hosts,
-    /// IPPools that were to keep addresses for its hosts, and packages of its machines.
+    /// IPPools that were to keep addresses for its hosts, and packages of its machines; before them,
+    /// agents' objects.
     pub(super) fn lost(&self) -> Vec<LostObject<'a>> {
         let site = self.site;
         let lost_clusters = site.removed_clusters().map(|cluster| {
@@ -43,14 +45,14 @@ impl<'a> AbsenceEvidence<'a> {
             Some(LostObject {
                 what: format!("host `{host}` of `{}`", held.cluster),
                 name: host.name.as_str(),
-                cluster: &held.cluster,
+                cluster: Some(&held.cluster),
                 builds: self.builds_of_host(&held.origin.file),
                 kind: Some(host::KIND),
             })
         });
         let lost = lost_clusters.chain(self.lost_node_sets()).chain(hosts);
         let lost = lost.chain(self.lost_pools()).chain(self.lost_software());
-        let mut lost: Vec<LostObject<'a>> = lost.collect();
+        let mut lost: Vec<LostObject<'a>> = lost.chain(self.lost_appliers()).collect();
         lost.sort_by_key(|lost| lost.cluster);
         lost
     }
@@ -63,7 +65,8 @@ impl<'a> AbsenceEvidence<'a> {
         name: &'a str,
         cluster: &'a ClusterKey,
     ) -> LostObject<'a> {
-        LostObject { kind, what, name, cluster, builds: self.builds_of_cluster(cluster) }
+        let builds = self.builds_of_cluster(cluster);
+        LostObject { kind, what, name, cluster: Some(cluster), builds }
     }
 
     /// Returns node sets with hosts that objects of their own asked for.
@@ -116,6 +119,38 @@ impl<'a> AbsenceEvidence<'a> {
             // Its label names the cluster.
             let what = format!("Software of `{cluster}`");
             self.part_of_cluster(Some(SOFTWARE_KIND), what, cluster.name.as_str(), cluster)
+        })
+    }
+
+    /// Returns the agents' objects that applied directories for which the previous run wrote none.
+    /// sipgen would write a second one.
+    fn lost_appliers(&self) -> impl Iterator<Item = LostObject<'a>> {
+        let site = self.site;
+        let (state, wiring, output) = (&site.state, &site.wiring, &site.settings.output);
+        let agent = site.settings.gitops.map(layout::agent_directory);
+        let agent = agent.filter(|agent| state.has_file(&agent.join(layout::KUSTOMIZATION)));
+        let cluster_directories = site.clusters.keys().flat_map(|cluster| {
+            let file = layout::patch_file(cluster);
+            [layout::cluster_directory(cluster), layout::observed_directory(cluster)]
+                .map(|directory| (directory, file.clone()))
+        });
+        let cluster_directories =
+            cluster_directories.filter(|(directory, _)| !wiring.delivered.has(directory));
+        let roots = site.inventory.roots.iter();
+        let roots = roots.filter(|(index, _)| !wiring.applied.contains(index));
+        let declared = roots.map(|(_, root)| {
+            (layout::declared_directory(&root.directory), layout::DECLARED_OBJECTS.to_owned())
+        });
+        let left = cluster_directories.chain(declared).filter(move |(directory, file)| {
+            let is_written = state.has_file(&directory.join(layout::KUSTOMIZATION));
+            is_written && agent.as_ref().is_some_and(|agent| !state.has_file(&agent.join(file)))
+        });
+        left.map(|(directory, _)| LostObject {
+            kind: Some(FLUX_KIND),
+            what: format!("the agent's object that applied {}", output.join(directory)),
+            name: FLUX_GROUP,
+            cluster: None,
+            builds: BTreeSet::new(),
         })
     }
 
