@@ -167,6 +167,12 @@ fn settings_of_argo_cd_by_which_labels_never_arrive_are_errors() {
         let others = [("argocd/cm.yaml", settings("argocd-cm-2"))];
         assert!(!has(&site(&argocd(""), &[(others[0].0, &others[0].1)])), "{data}");
         assert!(!has(&site("gitops: flux\n", &[("argocd/cm.yaml", &own)])), "{data}");
+        // The manifests that Argo CD is installed from are in another repo.
+        let kustomization =
+            "resources: [https://example.com/argo-cd/install.yaml]\npatches: [{path: cm.yaml}]\n";
+        let files =
+            [("argocd/cm.yaml", own.as_str()), ("argocd/kustomization.yaml", kustomization)];
+        assert_eq!(has(&site(&argocd(""), &files)), is_reported, "{data}");
         // An Application of the repo, whatever sipgen writes.
         let application = application("path: inventory");
         let files = [("argocd/cm.yaml", own.as_str()), ("argocd/hosts.yaml", &application)];
@@ -176,6 +182,48 @@ fn settings_of_argo_cd_by_which_labels_never_arrive_are_errors() {
             let count = found.iter().filter(|code| **code == Code::LabelsNotApplied).count();
             assert_eq!(count, usize::from(is_reported), "{gitops}{data}: {:?}", generated.findings);
         }
+    }
+}
+
+/// An Application fails as a whole if its project refuses an object of it.
+#[test]
+fn projects_of_argo_cd_that_refuse_hosts_are_errors() {
+    let destinations =
+        |namespace: &str| format!("destinations: [{{server: '*', namespace: '{namespace}'}}]");
+    let hosts = "{group: metal3.io, kind: BareMetalHost}";
+    let others = "{group: apps, kind: '*'}";
+    for (spec, is_reported) in [
+        (format!("namespaceResourceWhitelist: [{others}]"), true),
+        ("namespaceResourceWhitelist: []".to_owned(), true),
+        (format!("namespaceResourceWhitelist: [{others}, {hosts}]"), false),
+        ("namespaceResourceWhitelist: [{group: '*', kind: '*'}]".to_owned(), false),
+        ("namespaceResourceWhitelist: null".to_owned(), false),
+        (format!("clusterResourceWhitelist: [{others}]"), false),
+        (format!("namespaceResourceBlacklist: [{hosts}]"), true),
+        ("namespaceResourceBlacklist: [{group: '*.io', kind: Bare*}]".to_owned(), true),
+        (format!("namespaceResourceBlacklist: [{others}]"), false),
+        (destinations("*"), false),
+        (destinations("tenant-a"), false),
+        (destinations("ten*"), false),
+        (destinations("metal-*"), true),
+        ("destinations: []".to_owned(), true),
+    ] {
+        let project = |name: &str| {
+            format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
+            )
+        };
+        let own = project("default");
+        let has = |files: &[(&str, &str)]| {
+            let generated = site(&argocd(""), files);
+            codes(&generated).contains(&Code::LabelsNotApplied)
+        };
+        // sipgen's own Applications, and one of the repo.
+        let application = application("path: inventory");
+        assert_eq!(has(&[("argocd/project.yaml", &own)]), is_reported, "{spec}");
+        let files = [("argocd/project.yaml", own.as_str()), ("argocd/hosts.yaml", &application)];
+        assert_eq!(has(&files), is_reported, "{spec}");
+        assert!(!has(&[("argocd/project.yaml", &project("other"))]), "{spec}");
     }
 }
 

@@ -186,6 +186,18 @@ fn an_object_that_the_kustomization_beside_it_omits_leaves_ours() {
     repo.write("apps/root.yaml", &flux("root", "./apps", ""));
     let warned = said(&repo);
     assert!(!warned.contains("SIP0611"), "{warned}");
+    // A kustomization that an agent applies has all that the agent sees there.
+    for (root, is_omitted) in [("./apps", true), ("./others", false)] {
+        let repo = declared("gitops: flux\n");
+        repo.write("root.yaml", &flux("root", root, ""));
+        repo.write("apps/kustomization.yaml", "resources: [c.yaml]\n");
+        repo.write("apps/c.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n");
+        repo.write("apps/lab.yaml", &lab);
+        let warned = said(&repo);
+        let says = "apps/kustomization.yaml does not list apps/lab.yaml: ";
+        assert_eq!(warned.contains(says), is_omitted, "{root}: {warned}");
+        assert_eq!(has_own(&repo, "flux", DECLARED), is_omitted, "{root}");
+    }
 }
 
 #[test]

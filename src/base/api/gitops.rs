@@ -60,6 +60,8 @@ pub const ARGOCD_GROUP: &str = "argoproj.io";
 pub const ARGOCD_API_VERSION: &str = "argoproj.io/v1alpha1";
 /// The kind of Argo CD's Application.
 pub const APPLICATION: &str = "Application";
+/// The kind of Argo CD's AppProject.
+pub const APP_PROJECT: &str = "AppProject";
 /// The API group of Flux's sources.
 pub const FLUX_SOURCE_GROUP: &str = "source.toolkit.fluxcd.io";
 /// A Flux source: a git repo.
@@ -190,6 +192,21 @@ pub struct ApplicationSpec {
     pub sync_policy: Option<yaml_serde::Value>,
     /// Fields that Argo CD does not compare.
     pub ignore_differences: Option<yaml_serde::Value>,
+}
+
+/// An Argo CD AppProject, which limits what its Applications apply.
+pub type AppProject = AgentManifest<AppProjectSpec>;
+
+/// The spec of an AppProject.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppProjectSpec {
+    /// The only namespaced kinds that are applied; default: all.
+    pub namespace_resource_whitelist: Option<yaml_serde::Value>,
+    /// Namespaced kinds that are not applied.
+    pub namespace_resource_blacklist: Option<yaml_serde::Value>,
+    /// The only clusters and namespaces to which objects are applied.
+    pub destinations: Option<Vec<ApplicationDestination>>,
 }
 
 /// A source that Argo CD builds and commits.

@@ -104,6 +104,7 @@ pub(super) fn find(
             }
             AgentObjectContent::Cluster(_)
             | AgentObjectContent::ArgocdSettings(_)
+            | AgentObjectContent::ArgocdProject(_)
             | AgentObjectContent::Unreadable(APPLICATION | APPLICATION_SET) => GitopsAgent::Argocd,
             AgentObjectContent::Instance(_)
             | AgentObjectContent::HelmRelease(_)

@@ -12,8 +12,9 @@ use crate::base::api::flux::{
     OPERATOR_GROUP, RESOURCE_SET, ResourceSet, SyncObjects,
 };
 use crate::base::api::gitops::{
-    APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Application, ApplicationSet, BUCKET, FLUX_GROUP,
-    FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, AppProject, Application,
+    ApplicationSet, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization,
+    GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::base::finding::Origin;
 use crate::input::kustomize::{self, Builds};
@@ -43,6 +44,7 @@ pub(crate) enum AgentObjectContent {
     Cluster(Box<ArgocdCluster>),
     /// The `data` of Argo CD's ConfigMap.
     ArgocdSettings(Box<Value>),
+    ArgocdProject(Box<AppProject>),
     /// An object of this kind whose content is unknown, such as a Helm template.
     Unreadable(&'static str),
 }
@@ -53,7 +55,7 @@ const CONFIG_MAP: &str = "ConfigMap";
 const ARGOCD_SETTINGS: &str = "argocd-cm";
 
 /// Kinds of such objects, each with a word that its documents contain.
-const KINDS: [(&str, &str); 12] = [
+const KINDS: [(&str, &str); 13] = [
     (FLUX_KIND, FLUX_GROUP),
     (HELM_RELEASE, HELM_GROUP),
     (FLUX_INSTANCE, OPERATOR_GROUP),
@@ -64,6 +66,7 @@ const KINDS: [(&str, &str); 12] = [
     (HELM_CHART, FLUX_SOURCE_GROUP),
     (APPLICATION, ARGOCD_GROUP),
     (APPLICATION_SET, ARGOCD_GROUP),
+    (APP_PROJECT, ARGOCD_GROUP),
     (SECRET, SECRET_TYPE),
     (CONFIG_MAP, ARGOCD_SETTINGS),
 ];
@@ -83,15 +86,21 @@ pub(super) struct AgentContext {
     pub(super) clusters: Vec<ArgocdCluster>,
     /// The `data` of Argo CD's ConfigMaps.
     pub(super) argocd_settings: Vec<(Origin, Value)>,
+    pub(super) argocd_projects: Vec<(Origin, AppProject)>,
 }
 
 impl AgentContext {
-    /// Collects these objects, except patches.
+    /// Collects these objects. Patches count only for settings of Argo CD of which the repo has nothing
+    /// else: those are usually a patch of Argo CD's own manifests, which another repo has.
     pub(super) fn new(objects: &[AgentObject], builds: &Builds) -> Self {
+        let is_patch = |object: &AgentObject| builds.is_patch(&object.origin.file);
+        let is_settings =
+            |object: &AgentObject| matches!(object.content, AgentObjectContent::ArgocdSettings(_));
+        let has_settings = objects.iter().any(|object| is_settings(object) && !is_patch(object));
+        let counts =
+            |object: &&AgentObject| !is_patch(object) || is_settings(object) && !has_settings;
         let mut context = Self::default();
-        for AgentObject { origin, content, .. } in
-            objects.iter().filter(|object| !builds.is_patch(&object.origin.file))
-        {
+        for AgentObject { origin, content, .. } in objects.iter().filter(counts) {
             match content {
                 AgentObjectContent::Source(source) => {
                     context.sources.push((origin.clone(), (**source).clone()))
@@ -102,6 +111,9 @@ impl AgentContext {
                 AgentObjectContent::Cluster(cluster) => context.clusters.push((**cluster).clone()),
                 AgentObjectContent::ArgocdSettings(data) => {
                     context.argocd_settings.push((origin.clone(), (**data).clone()))
+                }
+                AgentObjectContent::ArgocdProject(project) => {
+                    context.argocd_projects.push((origin.clone(), (**project).clone()))
                 }
                 AgentObjectContent::Flux(_)
                 | AgentObjectContent::HelmRelease(_)
@@ -124,7 +136,8 @@ impl AgentObject {
             Ok(content) => content?,
             // What an object applies that has no directory is known to be nothing.
             Err(_)
-                if [SECRET, CONFIG_MAP, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET].contains(&kind) =>
+                if [SECRET, CONFIG_MAP, APP_PROJECT, GIT_REPOSITORY, OCI_REPOSITORY, BUCKET]
+                    .contains(&kind) =>
             {
                 return None;
             }
@@ -166,6 +179,7 @@ impl AgentObject {
             AgentObjectContent::Instance(made) => by_flux(&made.kustomization),
             AgentObjectContent::HelmRelease(_)
             | AgentObjectContent::ArgocdSettings(_)
+            | AgentObjectContent::ArgocdProject(_)
             | AgentObjectContent::Unreadable(_) => false,
             // Files beside the manifests may change those of Argo CD.
             AgentObjectContent::Application(_)
@@ -182,6 +196,7 @@ impl AgentObject {
             AgentObjectContent::Source(_)
                 | AgentObjectContent::Cluster(_)
                 | AgentObjectContent::ArgocdSettings(_)
+                | AgentObjectContent::ArgocdProject(_)
         )
     }
 }
@@ -230,6 +245,7 @@ impl AgentObjectContent {
                 }
                 set => Self::ApplicationSet(Box::new(set)),
             },
+            APP_PROJECT => Self::ArgocdProject(Box::new(document.parse()?)),
             SECRET => {
                 let cluster = ArgocdCluster::from_secret(document.parse()?);
                 return Ok(cluster.map(|cluster| Self::Cluster(Box::new(cluster))));

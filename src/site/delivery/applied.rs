@@ -97,19 +97,23 @@ pub(crate) struct ObjectOption {
     pub(super) option: ApplyOption,
     /// Patterns of their namespace and name; `None` for any.
     pub(super) patterns: [Option<Regex>; 2],
+    /// Set if it is for all other hosts.
+    pub(super) is_inverted: bool,
 }
 
 impl ObjectOption {
     /// Returns an option for all hosts.
     pub(crate) fn new(option: ApplyOption) -> Self {
         let patterns = [None, None];
-        Self { option, patterns }
+        Self { option, patterns, is_inverted: false }
     }
 
     pub(super) fn is_for(&self, host: &HostKey) -> bool {
         let names = [host.namespace.as_str(), host.name.as_str()];
         let mut pairs = self.patterns.iter().zip(names);
-        pairs.all(|(pattern, name)| pattern.as_ref().is_none_or(|it| it.is_match(name)))
+        let matches =
+            pairs.all(|(pattern, name)| pattern.as_ref().is_none_or(|it| it.is_match(name)));
+        matches != self.is_inverted
     }
 }
 

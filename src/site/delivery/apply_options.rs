@@ -8,7 +8,7 @@ use yaml_serde::Value;
 use super::applied::ObjectOption;
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{
-    ApplicationDestination, ApplicationSpec, FluxKustomizationSpec, GitopsAgent,
+    AppProjectSpec, ApplicationDestination, ApplicationSpec, FluxKustomizationSpec, GitopsAgent,
 };
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
@@ -84,10 +84,7 @@ pub(super) fn from_argocd(
         }
     }
     for (index, rule) in items(spec.ignore_differences.as_ref()).enumerate() {
-        let matches = |field: &str, own: &str| {
-            is_glob(rule.get(field).and_then(Value::as_str).unwrap_or_default(), own)
-        };
-        if !matches("kind", host::KIND) || !matches("group", host::GROUP) {
+        if !is_for_hosts(rule) {
             continue;
         }
         let exactly = |field: &str| {
@@ -125,8 +122,43 @@ fn ignored_fields<'v>(
     })
 }
 
-/// Returns the options in Argo CD's ConfigMaps, which are for the hosts of all Applications.
-pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>) -> Vec<ObjectOption> {
+/// Returns whether the globs of Argo CD in `group` and `kind` match hosts.
+fn is_for_hosts(rule: &Value) -> bool {
+    let matches = |field: &str, own: &str| {
+        is_glob(rule.get(field).and_then(Value::as_str).unwrap_or_default(), own)
+    };
+    matches("kind", host::KIND) && matches("group", host::GROUP)
+}
+
+/// Returns the lists of an AppProject by which Argo CD refuses hosts.
+fn from_project(origin: &Origin, spec: &AppProjectSpec) -> Vec<ObjectOption> {
+    let refusal = |field: &str| {
+        option(GitopsAgent::Argocd, field, ApplyEffect::Skips, origin.at(["spec", field]))
+    };
+    let lists_hosts = |list: &Option<Value>| items(list.as_ref()).any(is_for_hosts);
+    let mut options = Vec::new();
+    let permitted = &spec.namespace_resource_whitelist;
+    if permitted.as_ref().is_some_and(Value::is_sequence) && !lists_hosts(permitted) {
+        options.push(refusal("namespaceResourceWhitelist"));
+    }
+    if lists_hosts(&spec.namespace_resource_blacklist) {
+        options.push(refusal("namespaceResourceBlacklist"));
+    }
+    if let Some(destinations) = &spec.destinations {
+        let globs = destinations.iter().map(|it| it.namespace.as_deref().unwrap_or_default());
+        let patterns: Vec<String> = globs
+            .map(|glob| regex::escape(glob).replace("\\*", ".*").replace("\\?", "."))
+            .collect();
+        let namespaces = Regex::new(&format!("^(?:{})$", patterns.join("|"))).ok();
+        let others = ObjectOption { is_inverted: true, ..refusal("destinations") };
+        options.push(ObjectOption { patterns: [namespaces, None], ..others });
+    }
+    options
+}
+
+/// Returns the options in Argo CD's ConfigMaps, which are for the hosts of all Applications, and in a
+/// project.
+pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>, project: &str) -> Vec<ObjectOption> {
     let is_own = |server: &str| {
         let destination =
             ApplicationDestination { server: Some(server.to_owned()), ..Default::default() };
@@ -135,25 +167,28 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>) -> Vec<ObjectOption>
     let matches = |rule: &Value, field: &str, is_own: &dyn Fn(&str) -> bool| {
         items(rule.get(field)).next().is_none() || texts(rule, field).any(|(_, text)| is_own(text))
     };
-    let is_for_hosts = |rule: &Value| {
+    let has_hosts = |rule: &Value| {
         matches(rule, "apiGroups", &|glob| is_glob(glob, host::GROUP))
             && matches(rule, "kinds", &|kind| ["*", host::KIND].contains(&kind))
             && matches(rule, "clusters", &|cluster| cluster == "*" || is_own(cluster))
     };
     let rules =
         |data: &Value, key: &str| -> Option<Value> { bounded::parse(data.get(key)?.as_str()?) };
-    let mut options = Vec::new();
+    let projects = repo.context.argocd_projects.iter();
+    let projects = projects.filter(|(_, it)| it.metadata.name == project);
+    let mut options: Vec<ObjectOption> =
+        projects.flat_map(|(origin, it)| from_project(origin, &it.spec)).collect();
     for (origin, data) in &repo.context.argocd_settings {
         let mut add = |key: &str, text: &str, effect| {
             options.push(option(GitopsAgent::Argocd, text, effect, origin.at(["data", key])));
         };
         let (exclusions, inclusions) = ("resource.exclusions", "resource.inclusions");
-        if items(rules(data, exclusions).as_ref()).any(is_for_hosts) {
+        if items(rules(data, exclusions).as_ref()).any(has_hosts) {
             add(exclusions, exclusions, ApplyEffect::Skips);
         }
         let included = rules(data, inclusions);
         let mut included = items(included.as_ref()).peekable();
-        if included.peek().is_some() && !included.any(is_for_hosts) {
+        if included.peek().is_some() && !included.any(has_hosts) {
             add(inclusions, inclusions, ApplyEffect::Skips);
         }
         for kind in ["all".to_owned(), format!("{}_{}", host::GROUP, host::KIND)] {

@@ -93,11 +93,24 @@ pub(super) fn directories(
             AgentObjectContent::Source(_)
             | AgentObjectContent::Cluster(_)
             | AgentObjectContent::ArgocdSettings(_)
+            | AgentObjectContent::ArgocdProject(_)
             | AgentObjectContent::Unreadable(_) => {}
         }
-        omitted.extend(omitted_by.map(|kustomization| (known..applied.len(), kustomization)));
+        let is_omitted = omitted_by.is_some();
+        let beside = || repo.builds.kustomization_file(origin.file.parent()?);
+        let is_listed = !repo.builds.reach(&origin.file).is_empty();
+        let kustomization = if is_listed { None } else { omitted_by.or_else(beside) };
+        omitted.extend(kustomization.map(|it| (known..applied.len(), it, is_omitted)));
     }
-    for (objects, kustomization) in omitted {
+    for (objects, kustomization, is_omitted) in omitted {
+        let applies_it = |it: &AppliedDirectory| {
+            it.is_of_site()
+                && Some(it.directory.as_path()) == kustomization.parent()
+                && it.is_build(repo.builds)
+        };
+        if !is_omitted && !applied.iter().any(applies_it) {
+            continue;
+        }
         for index in objects {
             let object = &applied[index];
             // An object may be what applies the kustomization, after somebody applied its file.
@@ -358,7 +371,10 @@ fn by_argocd(
                     .filter(|_| non_empty(&kustomize.namespace).is_none()),
                 options: [
                     apply_options::from_argocd(repo.settings, origin, route, spec),
-                    apply_options::from_argocd_settings(repo),
+                    apply_options::from_argocd_settings(
+                        repo,
+                        spec.project.as_deref().unwrap_or("default"),
+                    ),
                 ]
                 .concat(),
                 changes: changes.map(Box::new),

@@ -116,7 +116,7 @@ pub(crate) fn wire(
         && findings.iter().all(|it| it.code != Code::LabelsNotApplied)
     {
         let hosts: Vec<&HostKey> = inventory.hosts.iter().map(|host| &host.key).collect();
-        let options = apply_options::from_argocd_settings(&repo);
+        let options = apply_options::from_argocd_settings(&repo, settings.argocd.project.as_str());
         findings.extend(apply_options::findings("Argo CD", &options, &hosts));
     }
     let added = repo.added.into_iter().map(|(listed, place, _)| (listed, place));
