@@ -595,6 +595,33 @@ fn an_agent_applies_no_directory_that_is_to_be_deleted() {
     }
 }
 
+/// To remove the object that applies hosts would delete them, if it prunes.
+#[test]
+fn hosts_of_a_directory_that_moves_keep_their_object() {
+    let repo = with_hosts(&in_rack("h0", "r1"), 1, "r1");
+    repo.write("sipgen.yaml", "gitops: flux\n");
+    repo.write("agents/k.yaml", &flux("./overlays/hosts/declared/hosts", ""));
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    std::fs::rename(repo.path().join("hosts"), repo.path().join("moved")).unwrap();
+
+    let told = repo.generate(&[]).expect(1).stderr;
+
+    let moved = "overlays/hosts/declared/moved";
+    assert_says(
+        &told,
+        &[
+            "SIP0117",
+            "which is to be deleted",
+            &format!("name a directory that sipgen writes: {moved}"),
+        ],
+    );
+    assert!(!told.contains("remove this entry"), "{told}");
+    repo.write("agents/k.yaml", &flux(&format!("./{moved}"), ""));
+    repo.generate(&[]).expect(0);
+    assert!(repo.path().join(moved).exists());
+}
+
 /// The assignments of a site whose requests an agent applies with other names.
 fn renamed_requests(objects: &[(&str, &str)]) -> Vec<String> {
     let request = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge}\nspec: {nodes: {Worker: \

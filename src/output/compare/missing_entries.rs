@@ -70,8 +70,11 @@ impl ChangedOutput<'_> {
             return None;
         }
         if is_deleted(path) || files().any(|file| is_deleted(&file)) {
-            let help = "remove this entry, in the same commit; or keep the request that the files belong to";
-            return Some(("which is to be deleted, so it would no longer build", help.to_owned()));
+            let help = self.overlays_instead_of(path).unwrap_or_else(|| {
+                "remove this entry, in the same commit; or keep the request that the files belong to"
+                    .to_owned()
+            });
+            return Some(("which is to be deleted, so it would no longer build", help));
         }
         if !self.is_complete {
             return None;
@@ -104,7 +107,7 @@ impl ChangedOutput<'_> {
         Some(match written.as_slice() {
             [] => "remove this entry: sipgen writes no overlay of hosts".to_owned(),
             all => format!(
-                "remove this entry, or name a directory that sipgen writes: {}",
+                "name a directory that sipgen writes: {}; without it, an agent that prunes deletes the hosts",
                 abbreviated(all, SUGGESTED)
             ),
         })
