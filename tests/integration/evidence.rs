@@ -158,6 +158,29 @@ fn a_file_that_the_kustomization_beside_it_does_not_list_is_an_error() {
 }
 
 #[test]
+fn a_component_that_nothing_lists_is_blamed_instead_of_its_list() {
+    let repo = with_two_files("resources: [a.yaml]\n");
+    repo.write("metal/c/h.yaml", &host("c", ""));
+    repo.remove("metal/b.yaml");
+    let component =
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [h.yaml]\n";
+    repo.write("metal/c/kustomization.yaml", component);
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "error[SIP0305]: no kustomization lists the component metal/c/kustomization.yaml of metal/c/h.yaml: 1 host",
+            "list its directory in `components` of another kustomization",
+        ],
+    );
+
+    repo.write("metal/kustomization.yaml", "resources: [a.yaml]\ncomponents: [c]\n");
+    repo.want(EDGE, 2);
+    said(&repo);
+    assert_eq!(hosts(&repo), ["Worker metal/a", "Worker metal/c"]);
+}
+
+#[test]
 fn a_directory_that_the_kustomization_of_its_siblings_does_not_list_is_an_error() {
     for has_own in [false, true] {
         let repo = Repo::empty();

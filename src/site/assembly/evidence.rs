@@ -189,9 +189,9 @@ impl HostProofs<'_> {
         }
         let report = |(kustomization, hosts): (Arc<Utf8Path>, Vec<&HostDocument>)| {
             let harm = format!("{} beside applied ones cannot be assigned", host_count(&hosts));
-            let (code, files, settings) =
-                (Code::NotRendered, files_of(&hosts), &self.site.settings);
-            first_of(&hosts, unlisted(code, settings, &kustomization, &files, &harm))
+            let Site { settings, builds, .. } = self.site;
+            let (code, files) = (Code::NotRendered, files_of(&hosts));
+            first_of(&hosts, unlisted(code, settings, builds, &kustomization, &files, &harm))
         };
         forgotten.into_iter().map(report).chain(self.unproven(&others)).collect()
     }

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 
 use super::concern::{Concern, is_example};
+use super::names::NamingContext;
 use crate::base::api::host::live_field;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::grouped;
 use crate::base::text::counted;
+use crate::input::kustomize::Builds;
 use crate::input::settings::{Settings, sources};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_index::Networks;
@@ -100,8 +102,8 @@ impl Concern<'_> {
                 count => format!("{count} objects, {name} among them, are"),
             };
             let harm = format!("{what} not applied");
-            let settings = self.naming.settings;
-            let finding = unlisted(code, settings, &kustomization, &[&file], &harm);
+            let NamingContext { settings, builds, .. } = self.naming;
+            let finding = unlisted(code, settings, builds, &kustomization, &[&file], &harm);
             let others = objects[1..].iter().map(|(origin, name)| (origin.name(), name.clone()));
             findings.push(finding.at(first.name()).see_each(others));
         }
@@ -109,10 +111,11 @@ impl Concern<'_> {
     }
 }
 
-/// Reports files that a kustomization omits.
+/// Reports files that a kustomization omits, or lists as a component that no other one lists.
 pub(super) fn unlisted(
     code: Code,
     settings: &Settings,
+    builds: &Builds,
     kustomization: &Utf8Path,
     files: &[&Utf8Path],
     harm: &str,
@@ -121,8 +124,19 @@ pub(super) fn unlisted(
         [file] => (file.to_string(), "it"),
         _ => (counted(files.len(), "file"), "them"),
     };
-    let message = format!("{kustomization} does not list {listed}: {harm}");
     let out = sources::leave_out(settings, files);
-    Finding::new(code, message)
-        .help(format!("list {them} in `resources` of {kustomization}; {out}"))
+    let reached = kustomization.parent().map(|directory| builds.below(directory));
+    let is_listed = |file: &&Utf8Path| reached.iter().any(|it| it.contains_key(*file));
+    let (message, help) = if files.iter().all(is_listed) {
+        (
+            format!("no kustomization lists the component {kustomization} of {listed}: {harm}"),
+            "list its directory in `components` of another kustomization".to_owned(),
+        )
+    } else {
+        (
+            format!("{kustomization} does not list {listed}: {harm}"),
+            format!("list {them} in `resources` of {kustomization}"),
+        )
+    };
+    Finding::new(code, message).help(format!("{help}; {out}"))
 }
