@@ -47,7 +47,8 @@ pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> 
     }
     for (key, value) in annotations.iter().flatten() {
         let route = ["metadata", "annotations", key.as_str()];
-        if let Some(reading) = reading(&route, value) {
+        // Both read a date as it is written there.
+        if let Some(reading) = reading(&route, value).filter(|it| *it != Some(OtherReading::Date)) {
             add(&route, None, reading);
         }
     }
@@ -123,7 +124,10 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
     };
     let message = match reading {
         Some(reading) => {
-            format!("the {what}{key} of {name} is {shown} without quotes: {}", in_words(reading))
+            format!(
+                "the {what}{key} of {name} is {shown} without quotes: {}",
+                in_words(reading, what == "annotation ")
+            )
         }
         None => format!(
             "the bootMACAddress of {name} is {shown} without quotes: YAML 1.1 tools, such as Ansible, read a number of \
@@ -145,19 +149,20 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
     })
 }
 
-/// Describes the other readings and their effect.
-fn in_words(reading: OtherReading) -> &'static str {
-    match reading {
-        OtherReading::Switch => {
-            "kubectl reads a boolean, which the API server refuses; kustomize reads the text"
+/// Describes the other readings and their effect. kustomize makes texts of annotations.
+fn in_words(reading: OtherReading, is_annotation: bool) -> String {
+    let read = match reading {
+        OtherReading::Switch | OtherReading::Boolean => "a boolean, which the API server refuses",
+        OtherReading::Number => "a number, which the API server refuses",
+        OtherReading::Null => "null, which the API server stores as an empty string",
+        OtherReading::Date => {
+            return "kustomize rewrites it as a date with a time; kubectl reads the text"
+                .to_owned();
         }
-        OtherReading::Boolean => {
-            "kubectl and kustomize read a boolean, which the API server refuses"
-        }
-        OtherReading::Number => "kubectl and kustomize read a number, which the API server refuses",
-        OtherReading::Null => {
-            "kubectl and kustomize read null, which the API server stores as an empty string"
-        }
-        OtherReading::Date => "kustomize rewrites it as a date with a time; kubectl reads the text",
+    };
+    if is_annotation || reading == OtherReading::Switch {
+        format!("kubectl reads {read}; kustomize reads the text")
+    } else {
+        format!("kubectl and kustomize read {read}")
     }
 }
