@@ -284,6 +284,7 @@ fn by_part<'a>(
     assignments: Vec<CurrentAssignment<'a>>,
     cluster: &'a Cluster,
 ) -> BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>> {
+    let with_hosts: BTreeSet<&Part> = assignments.iter().map(|it| it.part).collect();
     let machine_parts = || cluster.node_sets.iter().filter(|(part, _)| part.node.is_some());
     let named: BTreeMap<usize, &Part> = machine_parts()
         .filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part)))
@@ -295,7 +296,7 @@ fn by_part<'a>(
         let part = named
             .get(&assignment.host)
             .or(same_name)
-            .or(successor(assignment.part, cluster).as_ref())
+            .or(successor(assignment.part, cluster, &with_hosts).as_ref())
             .copied()
             .unwrap_or(assignment.part);
         (part, assignment)
@@ -309,14 +310,19 @@ fn names_another_host(node_set: Option<&NodeSet>, host: usize) -> bool {
 }
 
 /// Returns the only node set of a role, for a part of this role that the cluster does not have: the
-/// node set was renamed, or a request of another kind replaced the former one.
-fn successor<'a>(part: &Part, cluster: &'a Cluster) -> Option<&'a Part> {
+/// node set was renamed, or a request of another kind replaced the former one. One that had hosts
+/// beside the missing one is not its new name.
+fn successor<'a>(
+    part: &Part,
+    cluster: &'a Cluster,
+    with_hosts: &BTreeSet<&Part>,
+) -> Option<&'a Part> {
     if part.node.is_some() || cluster.node_sets.contains_key(part) {
         return None;
     }
     let mut role_parts = cluster.node_sets.keys().filter(|other| other.role == part.role);
     let only = role_parts.next().filter(|other| other.node.is_none())?;
-    role_parts.next().is_none().then_some(only)
+    (role_parts.next().is_none() && !with_hosts.contains(only)).then_some(only)
 }
 
 /// Reports a released host that is in use.

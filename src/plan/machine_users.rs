@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::base::api::assignment::Claim;
 use crate::base::api::machine_names::NameFit;
 use crate::base::api::names::{ClusterKey, Namespace, Part, Role};
 use crate::base::grouping::grouped;
@@ -102,17 +103,18 @@ impl<'a> MachineUsers<'a> {
         let cluster_of_machine = facts.and_then(|facts| facts.cluster.as_deref());
         let names = UserEvidence { machine, facts, reused };
         match cluster_of_machine.or(waiting).or(host.live.machine_cluster.as_deref()) {
-            Some(cluster) => self.machine_of_cluster(namespace, cluster, &names),
+            Some(cluster) => self.machine_of_cluster(host, cluster, &names),
             None => self.machine_by_name(namespace, &names),
         }
     }
 
     fn machine_of_cluster(
         &self,
-        namespace: &Namespace,
+        host: &Host,
         name: &str,
         evidence: &UserEvidence<'_>,
     ) -> Option<MachineUser<'a>> {
+        let namespace = &host.key.namespace;
         let mut own = self.clusters.get(namespace).into_iter().flatten();
         let Some(cluster) = own.find(|cluster| cluster.key.name.as_str() == name) else {
             let key = ClusterKey { namespace: namespace.clone(), name: name.parse().ok()? };
@@ -122,6 +124,9 @@ impl<'a> MachineUsers<'a> {
         };
         let node_set = |part| MachineUser::NodeSet { cluster: &cluster.key, part };
         let part = evidence.node_set(cluster).map(node_set);
+        if part.is_none() && self.is_of_removed_node_set(host, cluster) {
+            return Some(MachineUser::Cluster(&cluster.key));
+        }
         let other = || {
             let mut others = self.other_makers(namespace, evidence);
             others.next().map(|(_, user)| user)
@@ -132,6 +137,22 @@ impl<'a> MachineUsers<'a> {
             || evidence.waited_for(sets.all(|(part, set)| evidence.fit(part, set).is_none()));
         let user = part.or_else(other).or_else(only).or_else(waited);
         Some(user.unwrap_or(MachineUser::Cluster(&cluster.key)))
+    }
+
+    /// Returns whether the output, or else the labels, assign a host to a node set that its Cluster has
+    /// no more. Its Machine is deleted later.
+    fn is_of_removed_node_set(&self, host: &Host, cluster: &Cluster) -> bool {
+        let is_removed = |(key, part): (&ClusterKey, &Part)| {
+            let is_it =
+                |own: &Part| own == part || own.role == part.role && part.node_set.is_none();
+            *key == cluster.key && !cluster.node_sets.keys().any(is_it)
+        };
+        match self.site.state.held.get(&host.key) {
+            Some(held) => held.iter().any(|held| is_removed((&held.cluster, &held.part))),
+            None => host.assignment.claims.iter().any(
+                |(claim, _)| matches!(claim, Claim::Cluster(key, part) if is_removed((key, part))),
+            ),
+        }
     }
 
     /// Returns the objects that are no requests and may have made a Machine.
