@@ -103,12 +103,13 @@ pub(super) fn adopter<'a>(
         return Err(Box::new(finding.for_cluster(other).for_cluster(cluster)));
     }
     // An older snapshot still shows the labels of a released host; adopting it would undo the
-    // release.
-    let released_by_it = site
-        .state
-        .released
-        .get(&host.key)
-        .is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
+    // release. A cluster that comes back takes its hosts again.
+    let wants = site.valid_cluster(cluster).and_then(|it| it.node_set(part));
+    let is_back = !site.state.clusters.contains(cluster)
+        && wants.is_some_and(|node_set| node_set.wanted() > 0);
+    let release = site.state.released.get(&host.key).filter(|_| !is_back);
+    let released_by_it =
+        release.is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
     let is_used_by_another = user.is_some_and(|user| user.excludes(cluster, part, site));
     let is_adopted = !released_by_it && !is_used_by_another && site.clusters.contains_key(cluster);
     Ok(is_adopted.then_some((cluster, part, origin)))
@@ -153,7 +154,8 @@ pub(super) fn conflict(
     .at(held.origin.name())
     .see(label_place(site, origin), format!("the labels of {other}"))
     .help(format!(
-        "if {other} uses it, remove the entry from {}; otherwise take a new snapshot, or fix the labels",
+        "if {other} uses it, remove the entry from {}, or with its last entry the file, and commit; otherwise take a new \
+         snapshot, or fix the labels",
         held.origin.file
     ))
     .for_cluster(&held.cluster)

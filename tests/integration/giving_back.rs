@@ -288,6 +288,45 @@ mod observed {
     }
 
     #[test]
+    fn a_cluster_that_comes_back_adopts_its_released_hosts() {
+        for is_used in [false, true] {
+            let repo = Repo::empty();
+            let spare = ["host-0", "host-3"].map(|name| live_host(name, "")).concat();
+            let observe = |labels: &str| {
+                let hosts = ["host-1", "host-2"].map(|name| {
+                    let host = live_host(name, labels);
+                    match is_used && !labels.is_empty() {
+                        true => host.replace(
+                            "spec:\n",
+                            &format!("spec:\n  consumerRef: {{kind: Metal3Machine, name: {name}, namespace: metal}}\n"),
+                        ),
+                        false => host,
+                    }
+                });
+                repo.write(SNAPSHOT, &(hosts.concat() + &spare));
+            };
+            repo.write(SNAPSHOT, &(live_host("host-1", "") + &live_host("host-2", "")));
+            repo.want("vino/one", 2);
+            repo.generate(&[]).expect(0);
+            observe(&labels_of("vino/one"));
+            repo.want_no_more("vino/one");
+            repo.generate(&["--allow-empty"]).expect(0);
+            assert_eq!(released(&repo), ["host-1", "host-2"]);
+
+            repo.want("vino/one", 2);
+            let said = repo.generate(&[]).expect(0).stderr;
+
+            assert_says(&said, &["vino/one adopts metal/host-1, metal/host-2"]);
+            assert_eq!(
+                repo.hosts_of("vino", "one"),
+                ["Worker metal/host-1", "Worker metal/host-2"]
+            );
+            assert!(!repo.exists(RELEASED));
+            repo.generate(&["--exit-code"]).expect(0);
+        }
+    }
+
+    #[test]
     fn a_host_that_is_free_again_can_go_to_another_cluster() {
         let repo = with_released_host();
         repo.observe(&given_back("pending-1"));

@@ -437,7 +437,7 @@ fn labels_that_say_another_cluster_than_the_output() {
        |
      9 |     sip.airshipit.org/cluster-name: other
        |                                     -----
-      help: if tenant-a/other uses it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; otherwise take a new snapshot, or fix the labels
+      help: if tenant-a/other uses it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml, or with its last entry the file, and commit; otherwise take a new snapshot, or fix the labels
 
     1 error in tenant-a/edge, tenant-a/other: no files written
     "#);
