@@ -251,6 +251,95 @@ fn a_machine_of_an_unknown_node_set_is_reported() {
     assert_eq!(assigned(&repo), ["h1: a control plane"]);
 }
 
+/// A snapshot may have Machines without the MachineSet that owns them.
+#[test]
+fn a_waiting_machine_of_a_requested_deployment_is_no_other_claimant() {
+    let repo = site(&[("a", cluster("a", ("a-cp", 1), &[("a-md", 1)]))], &[free(), free(), free()]);
+    for (deployment, is_other) in [("a-md", false), ("b-md", true)] {
+        repo.write(
+            "snapshot/machines.yaml",
+            &format!(
+                "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata:\n  name: m\n  namespace: metal\n  labels: \
+                 {{cluster.x-k8s.io/cluster-name: a, cluster.x-k8s.io/deployment-name: {deployment}}}\n  ownerReferences: \
+                 [{{kind: MachineSet, name: {deployment}-x2k9p}}]\n\
+                 spec: {{clusterName: a, infrastructureRef: {{kind: Metal3Machine, name: m}}}}\n"
+            ),
+        );
+        let told = repo.generate(&[]).expect(0).stderr;
+        assert_eq!(told.contains("SIP0910"), is_other, "{told}");
+    }
+}
+
+/// A Machine uses its host until some time after its MachineDeployment is deleted.
+#[test]
+fn a_host_in_use_keeps_the_labels_of_a_removed_node_set() {
+    const MACHINE: &str = "a-one-x2k9p-h5rlz";
+    let labels = |role: &str, set: &str| {
+        format!(
+            "sip.airshipit.org/cluster-name: a, sip.airshipit.org/cluster-namespace: metal, \
+             sip.airshipit.org/node-type: {role}{set}, cluster.x-k8s.io/cluster-name: a"
+        )
+    };
+    let worker = |set: &str| labels("Worker", &format!(", sip.airshipit.org/node-set: {set}"));
+    let live = |is_used: bool, machine: &str, labels: String| Live {
+        labels,
+        ..if is_used { used_by(machine) } else { free() }
+    };
+    let machine = |deployment: &str, name: &str| {
+        format!(
+            "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata:\n  name: {name}\n  namespace: metal\n  \
+             labels: {{cluster.x-k8s.io/cluster-name: a, cluster.x-k8s.io/deployment-name: {deployment}}}\n\
+             spec: {{clusterName: a, infrastructureRef: {{kind: Metal3Machine, name: {name}}}}}\n"
+        )
+    };
+    let both = [("a", cluster("a", ("a-cp", 1), &[("a-one", 1), ("a-two", 1)]))];
+    let left: [&[(&str, usize)]; 3] = [&[("a-two", 1)], &[("a-three", 1), ("a-two", 1)], &[]];
+    for case in 0..left.len() * 8 {
+        let bit = |index: usize| case >> index & 1 == 1;
+        let (are_others_used, has_machines, has_record) = (bit(0), bit(1), bit(2));
+        let deployments = left[case >> 3];
+        let repo = site(&both, &vec![free(); 5]);
+        repo.generate(&[]).expect(0);
+        let hosts = [
+            live(are_others_used, "a-cp-x2k9p", labels("ControlPlane", "")),
+            live(true, MACHINE, worker("a-one")),
+            live(are_others_used, "a-two-x2k9p-v7tqd", worker("a-two")),
+            free(),
+            free(),
+        ];
+        snapshot(&repo, &hosts);
+        if has_machines {
+            repo.write("snapshot/machines.yaml", &machine("a-one", MACHINE));
+            repo.write(
+                "snapshot/set.yaml",
+                "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineSet\nmetadata: {name: a-one-x2k9p, namespace: metal}\n\
+                 spec: {clusterName: a, replicas: 1, template: {spec: {}}}\n",
+            );
+        }
+        if !has_record {
+            repo.remove_all("overlays/hosts");
+        }
+        repo.write("clusters/a/all.yaml", &cluster("a", ("a-cp", 1), deployments));
+
+        let run = repo.generate(&[]).expect(0);
+
+        let said = format!("{case}: {}", run.stderr);
+        assert_says(
+            &said,
+            &["SIP0908", &format!("Metal3Machine metal/{MACHINE} still uses metal/h1")],
+        );
+        assert!(!said.contains("danger"), "{said}");
+        let mut expected = vec!["h0: a control plane", "h1: a a-one"];
+        if !deployments.is_empty() || are_others_used {
+            expected.push("h2: a a-two");
+        }
+        if deployments.len() == 2 {
+            expected.push("h3: a a-three");
+        }
+        assert_eq!(assigned(&repo), expected, "{said}");
+    }
+}
+
 #[test]
 fn hosts_of_machines_are_adopted_after_opting_out_and_in_again() {
     let clusters = [("a", cluster("a", ("a-cp", 1), &[("a-md", 2)]))];

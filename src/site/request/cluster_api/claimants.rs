@@ -11,8 +11,9 @@ use kube::core::{Selector, SelectorExt};
 use super::scaled::machines_of;
 use super::{host_selector, missing_part};
 use crate::base::api::cluster_api::{
-    CLUSTER_NAME, CONTROL_PLANE_LABEL, ClusterApiReference, HostSelector, MACHINE,
-    MACHINE_TEMPLATE, METAL3_MACHINE, MachineSpec, OPENSHIFT_PROVIDER, TOPOLOGY_DEPLOYMENT_NAME,
+    CLUSTER_NAME, CONTROL_PLANE_LABEL, ClusterApiReference, DEPLOYMENT_NAME, HostSelector, MACHINE,
+    MACHINE_DEPLOYMENT, MACHINE_TEMPLATE, METAL3_MACHINE, MachineSpec, OPENSHIFT_PROVIDER,
+    TOPOLOGY_DEPLOYMENT_NAME,
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::label_query::required_label;
@@ -64,8 +65,12 @@ pub(crate) fn claimed_by_machines(
             && metadata
                 .label(CLUSTER_NAME)
                 .is_some_and(|cluster| belongs_to(cluster, namespace, clusters));
-        let mut owners = metadata.owner_references.iter().flatten();
-        owners.any(|it| is_of_class || parts.named(&it.kind, namespace, &it.name).is_some())
+        let owners = metadata.owner_references.iter().flatten();
+        let owners = owners.map(|owner| (owner.kind.as_str(), owner.name.as_str()));
+        // MachineSets, which own Machines, are in few snapshots.
+        let deployment = metadata.label(DEPLOYMENT_NAME).map(|name| (MACHINE_DEPLOYMENT, name));
+        let mut owners = owners.chain(deployment);
+        owners.any(|(kind, name)| is_of_class || parts.named(kind, namespace, name).is_some())
     };
     // The Cluster of a control plane names it, but only one in the cluster labels it.
     let namespaces: BTreeSet<&Namespace> = clusters.iter().map(|key| &key.namespace).collect();
