@@ -66,14 +66,9 @@ pub(crate) fn unknown_field(field: &str, key: &str, value: &serde_json::Value) -
     } else {
         "a label selector has `matchLabels` and `matchExpressions`".to_owned()
     };
-    Mistake {
-        route: vec![key.into()],
-        by_key: true,
-        message: format!(
-            "unknown field `{key}` in a label selector: the selector would match everything"
-        ),
-        help,
-    }
+    let message =
+        format!("unknown field `{key}` in a label selector: the selector would match everything");
+    Mistake { by_key: true, ..Mistake::new(vec![key.into()], message, help) }
 }
 
 /// Checks the requirement with this index in a selector.

@@ -102,12 +102,8 @@ pub(crate) fn misspelled_kind(
     } else {
         String::new()
     };
-    Some((
-        ours,
-        Finding::new(Code::NearMiss, message)
-            .at(document.origin.at([field]))
-            .help(format!("write `{field}: {right}`{also}; {lost}")),
-    ))
+    let finding = Finding::new(Code::NearMiss, message).at(document.origin.at([field]));
+    Some((ours, finding.help(format!("write `{field}: {right}`{also}; {lost}"))))
 }
 
 #[cfg(test)]
