@@ -226,11 +226,9 @@ fn texts<'v>(value: &'v Value, field: &str) -> impl Iterator<Item = (usize, &'v 
 fn covers(settings: &Settings, pointer: &str) -> bool {
     let mut steps = pointer.split('/').skip(1);
     match (steps.next(), steps.next(), steps.next()) {
-        (None, ..) => true,
-        (Some("metadata"), None, _) => true,
-        (Some("metadata"), Some("labels" | "annotations"), None) => true,
-        (Some("metadata"), Some("labels" | "annotations"), Some(key)) => {
-            is_ours(settings, &pointer_key(key))
+        (None, ..) | (Some("metadata"), None, _) => true,
+        (Some("metadata"), Some("labels" | "annotations"), key) => {
+            key.is_none_or(|key| is_ours(settings, &pointer_key(key)))
         }
         _ => false,
     }

@@ -86,7 +86,7 @@ impl DeliveredOutput {
         output: &Utf8Path,
         mut written: WrittenDirectories<'_>,
     ) -> Vec<Finding> {
-        let kinds: Vec<Utf8PathBuf> = kinds().collect();
+        let kinds = kinds();
         written.retain(|directory, _| kinds.iter().any(|kind| directory.starts_with(kind)));
         let mut findings = Vec::new();
         let mut renderers: BTreeMap<&Utf8Path, &OutputApplier> = BTreeMap::new();
@@ -118,11 +118,8 @@ impl DeliveredOutput {
 pub(crate) type WrittenDirectories<'a> = BTreeMap<&'a Utf8Path, Vec<&'a HostKey>>;
 
 /// Returns the directories with more than declared hosts and agents' objects.
-fn kinds() -> impl Iterator<Item = Utf8PathBuf> {
-    [layout::CLUSTERS, layout::CRDS, SITE]
-        .map(Utf8PathBuf::from)
-        .into_iter()
-        .chain([layout::all_observed()])
+fn kinds() -> [Utf8PathBuf; 4] {
+    [layout::CLUSTERS.into(), layout::CRDS.into(), SITE.into(), layout::all_observed()]
 }
 
 /// Reports two objects that render the same hosts.
@@ -188,7 +185,7 @@ impl DeliveredDirectory {
 
     /// Returns whether it has more than declared hosts and agents' objects.
     pub(super) fn applies_more_than_declared_hosts(&self) -> bool {
-        kinds().any(|kind| self.is_of(&kind))
+        kinds().iter().any(|kind| self.is_of(kind))
     }
 }
 

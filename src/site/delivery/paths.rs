@@ -4,6 +4,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use crate::base::api::gitops::{DirectorySource, GitDirectory};
+use crate::base::text::non_empty;
 
 /// File that excludes paths of a repo from Flux's sources.
 pub(super) const IGNORE_FILE: &str = ".sourceignore";
@@ -144,15 +145,13 @@ pub(super) fn path_matcher(
 
 /// Returns whether Argo CD reads a file. The path is relative to the source's directory.
 pub(crate) fn source_contains(source: &DirectorySource, file: &Utf8Path) -> bool {
-    let matches = |glob: &String| {
+    let matches = |glob: &str| {
         // An invalid glob matches nothing, so an invalid `exclude` excludes nothing.
-        GlobBuilder::new(glob)
-            .build()
-            .is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
+        let glob = GlobBuilder::new(glob).build();
+        glob.is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
     };
     let is_below = file.parent().is_some_and(|parent| !parent.as_str().is_empty());
-    let include = source.include.as_ref().filter(|glob| !glob.is_empty());
-    let exclude = source.exclude.as_ref().filter(|glob| !glob.is_empty());
+    let (include, exclude) = (non_empty(&source.include), non_empty(&source.exclude));
     (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
 }
 
