@@ -82,45 +82,32 @@ pub(super) fn current_assignments<'a>(
             findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
             continue;
         };
-        let host_there = &site.inventory.hosts[host];
-        findings.extend(
-            entries
-                .iter()
-                .filter_map(|held| ownership_change::changed(host_there, held, site, frozen)),
-        );
+        let (index, host, user) = (host, &site.inventory.hosts[host], users[host].as_ref());
+        let changed = |held| ownership_change::changed(host, held, site, frozen);
+        findings.extend(entries.iter().filter_map(changed));
+        // Labels of another node set may be written for it.
+        let follows = !unfollowed.contains(&index)
+            && host.evidence.is_proof()
+            && host.applied_in_full_by.is_none();
         for held in unique(entries) {
-            let assignment = CurrentAssignment {
-                host,
-                part: &held.part,
-                how: AssignmentMethod::Stays,
-                origin: &held.origin,
-            };
-            let user = users[host].as_ref();
-            findings.extend(conflict(host_there, held, user, site, frozen));
-            // Labels of another node set may be written for it.
-            let follows = !unfollowed.contains(&host)
-                && host_there.evidence.is_proof()
-                && host_there.applied_in_full_by.is_none();
+            findings.extend(conflict(host, held, user, site, frozen));
+            let RecordedAssignment { cluster, part, origin, .. } = held;
+            let how = AssignmentMethod::Stays;
+            let assignment = CurrentAssignment { host: index, part, how, origin };
             // A frozen cluster keeps its files and hosts, whatever its request says now.
-            if frozen.contains(&held.cluster) {
+            if frozen.contains(cluster) {
                 findings.extend(patch_without_host(key, held, site));
-                assignments.retained.entry(host).or_default().push((
-                    &held.cluster,
-                    &held.part,
-                    &held.origin,
-                ));
-            } else if let Some(MachineUser::NodeSet { cluster, part }) = user
+                assignments.retained.entry(index).or_default().push((cluster, part, origin));
+            } else if let Some(MachineUser::NodeSet { cluster: other, part: other_part }) = user
                 && follows
-                && (*cluster, *part) != (&held.cluster, &held.part)
-                && !frozen.contains(*cluster)
+                && (*other, *other_part) != (cluster, part)
+                && !frozen.contains(*other)
             {
-                let node_set = (*cluster, *part);
-                assignments.follow(assignment, (&held.cluster, &held.part), node_set);
-            } else if let Some(cluster_assignments) = assignments.by_cluster.get_mut(&held.cluster)
-            {
-                cluster_assignments.push(assignment);
+                assignments.follow(assignment, (cluster, part), (*other, *other_part));
+            } else if let Some(current) = assignments.by_cluster.get_mut(cluster) {
+                current.push(assignment);
             } else {
-                assignments.released.push((&held.cluster, host, AssignmentMethod::Stays));
+                assignments.released.push((cluster, index, how));
             }
         }
     }
@@ -187,46 +174,36 @@ impl<'a> Assignments<'a> {
             });
             let wanted = node_set.map_or(0, NodeSet::wanted);
             let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part).count());
-            let mut surplus = own.split_off(wanted.min(own.len()));
+            let surplus = own.split_off(wanted.min(own.len()));
             // Without its labels, the Machine could claim another host. A host that is drained or being
             // deleted is held for any kind of cluster, because its Machine is deleted later.
-            let (held, free): (Vec<_>, Vec<_>) =
-                surplus.into_iter().partition(|(_, assignment)| {
+            let (held, surplus): (Vec<_>, Vec<_>) =
+                surplus.into_iter().partition(|(violation, assignment)| {
                     let host = &site.inventory.hosts[assignment.host];
                     let is_held = cluster.kind.descriptor().makes_machines
                         || host.maintenance.is_some()
                         || host.live.deleting;
-                    is_held
-                        && is_consumed(host)
-                        && !self.is_used_by_another(assignment.host, &cluster.key, part, site)
+                    is_held && is_consumed(host) && *violation != Some(Violation::UsedByAnother)
                 });
-            surplus = free;
-            let hosts = held.iter().map(|(_, held)| &site.inventory.hosts[held.host]);
-            findings.extend(hosts.map(|host| held_by_machine(host, part, cluster)));
-            // `held_by_machine` has reported the mark's effect.
-            own.extend(held.into_iter().map(|(violation, assignment)| {
-                let other = violation.filter(|violation| *violation != Violation::InMaintenance);
-                (other, assignment)
-            }));
-            let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
-            for (violation, assignment) in own {
-                let assigned = PlacedHost { host: assignment.host, how: assignment.how };
-                placement.entry(part.clone()).or_default().push(assigned);
-                self.retained.entry(assignment.host).or_default().push((
-                    &cluster.key,
-                    part,
-                    assignment.origin,
-                ));
-                self.violations.extend(violation.map(|violation| (assignment.host, violation)));
-            }
-            for assignment in surplus.chain(others) {
-                self.released.push((&cluster.key, assignment.host, assignment.how));
+            for (violation, assignment) in held {
                 let host = &site.inventory.hosts[assignment.host];
-                let is_used_by_another =
-                    self.is_used_by_another(assignment.host, &cluster.key, part, site);
-                findings.extend(
-                    (!is_used_by_another).then(|| released_in_use(host, part, cluster)).flatten(),
-                );
+                findings.push(held_by_machine(host, part, cluster));
+                // This finding has reported the mark's effect.
+                let other = violation.filter(|violation| *violation != Violation::InMaintenance);
+                own.push((other, assignment));
+            }
+            for (violation, CurrentAssignment { host, how, origin, .. }) in own {
+                placement.entry(part.clone()).or_default().push(PlacedHost { host, how });
+                self.retained.entry(host).or_default().push((&cluster.key, part, origin));
+                self.violations.extend(violation.map(|violation| (host, violation)));
+            }
+            let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
+            for CurrentAssignment { host, how, .. } in surplus.chain(others) {
+                self.released.push((&cluster.key, host, how));
+                if !self.is_used_by_another(host, &cluster.key, part, site) {
+                    let host = &site.inventory.hosts[host];
+                    findings.extend(released_in_use(host, part, cluster));
+                }
             }
         }
         placement.values_mut().for_each(|assigned| assigned.sort());
@@ -342,16 +319,10 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
             "make sure that nothing uses the host before this is applied, or restore the machine",
         ),
     };
-    Some(
-        Finding::new(
-            Code::InUseGivenBack,
-            format!("{} releases host {}{machine}, which {what}", cluster.key, host.key),
-        )
-        .at(wanted_at(cluster, part))
-        .see(host.live_place(usage.route()), "in use here")
-        .help(help)
-        .for_cluster(&cluster.key),
-    )
+    let message = format!("{} releases host {}{machine}, which {what}", cluster.key, host.key);
+    let finding = Finding::new(Code::InUseGivenBack, message).at(wanted_at(cluster, part));
+    let finding = finding.see(host.live_place(usage.route()), "in use here");
+    Some(finding.help(help).for_cluster(&cluster.key))
 }
 
 /// Returns whether a Machine consumes a host.
@@ -394,10 +365,7 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Place {
     match cluster.node_set(part) {
         Some(set) => set.count_at.place(),
         // A machine that no longer exists has no place of its own, but its list has.
-        None => {
-            let route = (cluster.kind.descriptor().route_of_role)(part.role);
-            origin.at(route.iter().copied())
-        }
+        None => origin.at((cluster.kind.descriptor().route_of_role)(part.role).iter().copied()),
     }
 }
 

@@ -12,18 +12,17 @@ use std::sync::Arc;
 
 use super::crossing;
 use super::demand::NodeSetDemand;
-use super::eligibility::{self, Refusal};
+use super::eligibility::{self, Availability, Refusal};
 use super::flow_network::Instance;
 use super::host_classes::HostClasses;
-use super::matching::{FlowDemand, Matching};
+use super::matching::{FlowUnit, Matching};
 use super::quotas::QuotaUse;
 use super::search_result::{HostBounds, SearchResult, ShortDemand, replace_each};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
 use super::supply::HostSupply;
+use crate::base::api::names::ClusterKey;
 use crate::site::Site;
-use crate::site::inventory::Host;
-use crate::site::request::Cluster;
 
 /// Maximum number of shortages that list refused hosts, because each list requires a pass over all
 /// hosts.
@@ -41,49 +40,44 @@ pub(super) struct ChosenHosts {
 /// hosts, or the reason why there are too few.
 pub(super) fn choose(
     site: &Site,
-    supply: HostSupply<'_>,
+    supply: HostSupply<'_, '_>,
     demands: &[NodeSetDemand<'_>],
     quotas: &[QuotaUse],
 ) -> Vec<Result<ChosenHosts, Box<Shortage>>> {
     let mut results: Vec<Result<ChosenHosts, Box<Shortage>>> =
         demands.iter().map(|_| Ok(ChosenHosts::default())).collect();
-    let open = open(demands);
-    if open.is_empty() {
+    if demands.is_empty() {
         return results;
     }
-    let classes =
-        HostClasses::for_demands(supply, demands, &open, quotas, site.rack_label.as_deref());
-    let Some(instance) = Instance::new(&classes, supply.gone, demands, &open, quotas) else {
+    let classes = HostClasses::for_demands(supply, demands, quotas, site.rack_label.as_deref());
+    let Some(instance) = Instance::new(&classes, supply.gone, demands, quotas) else {
         return results;
     };
-    let served = search(&instance, supply.hosts, demands, &open, crossing::STEPS);
+    let SearchResult { picks, replaced, unserved } = search(&instance, crossing::STEPS);
 
     // Hosts of a class are interchangeable, so picks take them in inventory order.
     let mut next: HashMap<usize, _> = HashMap::new();
-    let mut takers: HashMap<usize, &Cluster> = HashMap::new();
-    for (index, (picks, replaced)) in served.picks.iter().zip(served.replaced).enumerate() {
-        let added: Vec<usize> = picks
-            .iter()
-            .filter_map(|pick| {
-                let hosts = || instance.hosts(pick.class);
-                next.entry(pick.class).or_insert_with(hosts).next()
-            })
-            .collect();
-        takers.extend(added.iter().map(|host| (*host, demands[open[index]].cluster)));
-        results[open[index]] = Ok(ChosenHosts { added, replaced });
+    let mut takers: HashMap<usize, &ClusterKey> = HashMap::new();
+    for (index, (picks, replaced)) in picks.iter().zip(replaced).enumerate() {
+        let hosts = picks.iter().filter_map(|pick| {
+            let hosts = || instance.hosts(pick.class);
+            next.entry(pick.class).or_insert_with(hosts).next()
+        });
+        let added: Vec<usize> = hosts.collect();
+        takers.extend(added.iter().map(|host| (*host, &demands[index].cluster.key)));
+        results[index] = Ok(ChosenHosts { added, replaced });
     }
     let preferred = supply.preferred_clusters();
     let mut explanations: HashMap<_, Arc<ShortageExplanation>> = HashMap::new();
     let mut matching: HashMap<usize, MatchingHosts<'_>> = HashMap::new();
-    for (told, ShortDemand { index, found, why }) in served.unserved.into_iter().enumerate() {
-        let demand = &demands[open[index]];
+    for (told, short) in unserved.into_iter().enumerate() {
+        let unserved = UnservedDemand::new(&instance, &picks, short);
+        let index = unserved.index;
+        let demand = &demands[index];
         let pool = instance.problem.demands[index].pool;
-        let matching = matching.entry(pool).or_insert_with(|| {
-            MatchingHosts::new(supply.hosts, supply.availability, &demand.needs)
-        });
-        let limits = DemandLimits::new(&instance, &served.picks, index, &why);
-        let causes = ShortageCauses::new(matching, supply.hosts, demand, supply.gone, &limits);
-        let reason = ShortageReason::new(why, demands, &open, quotas);
+        let matching =
+            matching.entry(pool).or_insert_with(|| MatchingHosts::new(supply, &demand.needs));
+        let causes = ShortageCauses::new(matching, supply, demand, &unserved.limits);
         let is_listed = told < MAX_EXPLAINED;
         // Demands of a pool have equal requirements.
         let is_alike = demand.kept.is_empty() && !preferred.contains(&demand.cluster.key);
@@ -93,9 +87,9 @@ pub(super) fn choose(
             let refusals = refusals.unwrap_or_default();
             Arc::new(ShortageExplanation::new(site, demand, &causes, &refusals))
         });
-        let explanation = explanation.clone();
-        let shortage = Shortage::new(site, demand, found, explanation, causes, reason);
-        results[open[index]] = Err(Box::new(shortage));
+        let UnservedDemand { found, reason, .. } = unserved;
+        let shortage = Shortage::new(site, demand, found, explanation.clone(), causes, reason);
+        results[index] = Err(Box::new(shortage));
     }
     results
 }
@@ -109,57 +103,39 @@ pub(super) struct UnservedDemand {
     pub(super) limits: DemandLimits,
 }
 
+impl UnservedDemand {
+    fn new(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], short: ShortDemand) -> Self {
+        let ShortDemand { index, found, why } = short;
+        let limits = DemandLimits::new(instance, picks, index, &why);
+        Self { index, found, limits, reason: ShortageReason::new(why, instance) }
+    }
+}
+
 /// Returns the demands that cannot be served. `classes` may have those of other demands. Returns `None`
 /// if they lack those of some.
 pub(super) fn unserved<'a>(
     classes: &'a HostClasses<'a>,
     gone: &'a BTreeSet<usize>,
-    demands: &[NodeSetDemand<'a>],
+    demands: &'a [NodeSetDemand<'a>],
     quotas: &'a [QuotaUse],
 ) -> Option<Vec<UnservedDemand>> {
-    let open = open(demands);
-    let instance = Instance::new(classes, gone, demands, &open, quotas)?;
-    let steps = crossing::STEPS_OF_QUESTION;
-    let served = search(&instance, classes.hosts, demands, &open, steps);
-    let unserved = served.unserved.into_iter();
-    let unserved = unserved.map(|ShortDemand { index, found, why }| UnservedDemand {
-        index: open[index],
-        found,
-        limits: DemandLimits::new(&instance, &served.picks, index, &why),
-        reason: ShortageReason::new(why, demands, &open, quotas),
-    });
-    Some(unserved.collect())
+    let instance = Instance::new(classes, gone, demands, quotas)?;
+    let SearchResult { picks, unserved, .. } = search(&instance, crossing::STEPS_OF_QUESTION);
+    let unserved = unserved.into_iter();
+    Some(unserved.map(|short| UnservedDemand::new(&instance, &picks, short)).collect())
 }
 
-fn open(demands: &[NodeSetDemand<'_>]) -> Vec<usize> {
-    let all = 0..demands.len();
-    all.filter(|demand| demands[*demand].is_open()).collect()
-}
-
-/// Serves the open demands, with a limit of steps for those whose keys cross each other.
-fn search(
-    instance: &Instance<'_>,
-    hosts: &[Host],
-    demands: &[NodeSetDemand<'_>],
-    open: &[usize],
-    steps: u64,
-) -> SearchResult {
-    let all: Vec<usize> = (0..open.len()).collect();
-    let clusters =
-        all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
+/// Serves all demands, with a limit of steps for those whose keys cross each other.
+fn search(instance: &Instance<'_>, steps: u64) -> SearchResult {
+    let demands = &instance.problem.demands;
+    let all: Vec<usize> = (0..demands.len()).collect();
+    let clusters = all.chunk_by(|a, b| demands[*a].group == demands[*b].group);
     let crosses = crossing_demands(instance);
     let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) =
         clusters.partition(|cluster| crosses[cluster[0]]);
-    let mut served = serve(instance, others.into_iter(), |index| &demands[open[index]]);
+    let mut served = serve(instance, &others);
     if !crossing.is_empty() {
-        let crossing_demands: Vec<(usize, &NodeSetDemand<'_>)> = crossing
-            .iter()
-            .copied()
-            .flatten()
-            .map(|index| (*index, &demands[open[*index]]))
-            .collect();
-        let crossing = crossing.into_iter();
-        served.join(crossing::serve(instance, hosts, &crossing_demands, crossing, steps));
+        served.join(crossing::serve(instance, &crossing, steps));
     }
     served
 }
@@ -168,16 +144,15 @@ fn search(
 /// each other, or a quota or a skew binds, for a demand that competes with it, directly or through others.
 fn crossing_demands(instance: &Instance<'_>) -> Vec<bool> {
     let problem = &instance.problem;
-    let crossing = problem.demands.iter().zip(&instance.spreads).map(|(demand, spreads)| {
-        let is_crossing = !instance.pools[demand.pool].crossing.is_empty();
-        !demand.quotas.is_empty() || is_crossing || !spreads.is_empty()
+    let crossing = problem.demands.iter().zip(instance.demands).map(|(of, demand)| {
+        let is_crossing = !instance.pools[of.pool].crossing.is_empty();
+        !of.quotas.is_empty() || is_crossing || !demand.spreads.is_empty()
     });
     let mut crossing: Vec<bool> = crossing.collect();
     while crossing.contains(&true) {
         let found = problem.demands.iter().zip(&crossing).filter(|(_, crosses)| **crosses);
-        let found: Vec<&FlowDemand> = found.map(|(demand, _)| demand).collect();
-        let groups: HashSet<usize> = found.iter().map(|demand| demand.group).collect();
-        let pools: HashSet<usize> = found.iter().map(|demand| demand.pool).collect();
+        let (groups, pools): (HashSet<usize>, HashSet<usize>) =
+            found.map(|(demand, _)| (demand.group, demand.pool)).unzip();
         let mut is_wanted = vec![false; problem.capacities.len()];
         let classes = pools.iter().flat_map(|pool| problem.pools[*pool].classes());
         classes.for_each(|class| is_wanted[class] = true);
@@ -195,11 +170,7 @@ fn crossing_demands(instance: &Instance<'_>) -> Vec<bool> {
 }
 
 /// Serves clusters one by one and then replaces hosts by spare ones.
-fn serve<'i, 'd>(
-    instance: &Instance<'_>,
-    clusters: impl Iterator<Item = &'i [usize]>,
-    demand: impl Fn(usize) -> &'d NodeSetDemand<'d>,
-) -> SearchResult {
+fn serve(instance: &Instance<'_>, clusters: &[&[usize]]) -> SearchResult {
     let problem = &instance.problem;
     let mut matching = Matching::new(problem);
     let mut unserved = Vec::new();
@@ -207,7 +178,7 @@ fn serve<'i, 'd>(
     // Clusters refused by the current flow. A cluster with equal demands is refused for the same
     // reason, so it needs no search.
     let mut refused: HashMap<Vec<_>, (&[usize], Vec<ShortDemand>)> = HashMap::new();
-    for cluster in clusters {
+    for &cluster in clusters {
         let demands = cluster.iter().map(|index| &problem.demands[*index]);
         let requests: Vec<_> =
             demands.map(|of| (of.reserving, of.pool, of.missing, &of.load, &of.taken)).collect();
@@ -237,9 +208,8 @@ fn serve<'i, 'd>(
     }
     let mut replaced = vec![Vec::new(); problem.demands.len()];
     for index in accepted {
-        let demand = demand(index);
-        replaced[index] = replace_each(demand.replaceable.clone(), |host| {
-            matching.accept_one_more(index, &instance.left_by(host, index, demand))
+        replaced[index] = replace_each(instance.demands[index].replaceable.clone(), |host| {
+            matching.accept_one_more(index, &instance.left_by(host, index))
         });
     }
     matching.balance();
@@ -249,15 +219,18 @@ fn serve<'i, 'd>(
 
 /// Returns the refusal of each host; `None` for an acceptable host.
 fn refusals(
-    supply: HostSupply<'_>,
+    supply: HostSupply<'_, '_>,
     demand: &NodeSetDemand<'_>,
-    takers: &HashMap<usize, &Cluster>,
+    takers: &HashMap<usize, &ClusterKey>,
 ) -> Vec<(usize, Option<Refusal>)> {
     let others = supply.existing().filter(|(index, _)| !demand.kept.contains(index));
     others
         .map(|(index, host)| {
-            let asker = demand
-                .asker(&supply.availability[index], takers.get(&index).map(|cluster| &cluster.key));
+            let availability = &supply.availability[index];
+            let is_open = availability.refuses(&demand.cluster.key).is_none();
+            let taker = takers.get(&index).filter(|_| is_open);
+            let taken = taker.map(|key| Availability::Refused(Refusal::Assigned((*key).clone())));
+            let asker = demand.asker(taken.as_ref().unwrap_or(availability));
             (index, eligibility::refusal(index, host, &asker))
         })
         .collect()

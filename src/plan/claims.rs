@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::machine_users::MachineUser;
 use crate::base::api::assignment::{self, Claim};
-use crate::base::api::names::{ClusterKey, Part};
+use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::site::Site;
 use crate::site::inventory::Host;
@@ -186,17 +186,13 @@ pub(super) fn adopted_by_legacy_labels(
     let message =
         format!("{cluster} adopts host {} ({part}) by labels of an older generation", host.key);
     let help = match legacy_label_removal(host) {
-        Some(command) => {
-            format!(
-                "it gets the current labels beside them; when nothing needs the older ones any more, remove them:\n{command}"
-            )
-        }
+        Some(command) => format!(
+            "it gets the current labels beside them; when nothing needs the older ones any more, remove them:\n{command}"
+        ),
         None => "today's labels take their place".to_owned(),
     };
-    let place = origin.at(["metadata", "labels", label]);
-    Some(
-        Finding::new(Code::AdoptedByOlderLabels, message).at(place).help(help).for_cluster(cluster),
-    )
+    let finding = Finding::new(Code::AdoptedByOlderLabels, message).help(help);
+    Some(finding.at(origin.at(["metadata", "labels", label])).for_cluster(cluster))
 }
 
 /// Returns the command that removes the assignment labels of a host.
@@ -219,10 +215,6 @@ fn legacy_label_removal(host: &Host) -> Option<String> {
 
 fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a String>) -> String {
     let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
-    format!(
-        "kubectl label baremetalhost -n {} {} {}",
-        host.key.namespace,
-        host.key.name,
-        labels.join(" ")
-    )
+    let HostKey { namespace, name } = &host.key;
+    format!("kubectl label baremetalhost -n {namespace} {name} {}", labels.join(" "))
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::core::SelectorExt;
 
 use super::eligibility::{Availability, Needs, RequestingNodeSet};
-use super::placement::PlacedHost;
 use super::skew::{DomainLimit, DomainRule, MatchingDomains};
 use super::topology;
 use super::violations::in_use_as;
@@ -47,15 +46,14 @@ impl<'a> NodeSetDemand<'a> {
         cluster: &'a Cluster,
         part: &'a Part,
         node_set: &'a NodeSet,
-        kept: &[PlacedHost],
+        kept: BTreeSet<usize>,
     ) -> Self {
         let needs = Needs::new(cluster, part, node_set);
-        let hosts = kept.iter().map(|assigned| &site.inventory.hosts[assigned.host]);
+        let hosts = kept.iter().map(|host| &site.inventory.hosts[*host]);
         let domains = hosts.flat_map(|host| topology::domains(host, &node_set.topology_keys));
         let mut counts = topology::occurrences(domains);
         counts.retain(|_, hosts| *hosts >= node_set.max_per_domain);
         let wanted = node_set.wanted();
-        let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
         Self {
             cluster,
             part,
@@ -122,18 +120,12 @@ impl<'a> NodeSetDemand<'a> {
         self.missing > 0 || !self.replaceable.is_empty()
     }
 
-    /// Returns the node set as the asker for a host, with the host's availability and the cluster
-    /// that this plan assigns it to.
-    pub(super) fn asker<'q>(
-        &'q self,
-        availability: &'q Availability,
-        assigned_to: Option<&'q ClusterKey>,
-    ) -> RequestingNodeSet<'q> {
+    /// Returns the node set as the asker for a host of this availability.
+    pub(super) fn asker<'q>(&'q self, availability: &'q Availability) -> RequestingNodeSet<'q> {
         RequestingNodeSet {
             cluster: &self.cluster.key,
             needs: &self.needs,
             availability,
-            assigned_to,
             domains: &self.domains,
             spreads: &self.spreads,
         }
@@ -152,21 +144,17 @@ impl<'a> NodeSetDemand<'a> {
         keys.retain(|key| all.iter().any(|host| is_borne(host, key)));
         let unlabelled = chosen.iter().filter_map(|host| {
             let host = &all[*host];
-            Some((host, *keys.iter().find(|key| lacks(host, key))?))
+            let key = keys.iter().find(|key| lacks(host, key))?;
+            let message = format!(
+                "host {} is assigned as {} of {}, although it has no label {key}",
+                host.key, self.part, self.cluster.key
+            );
+            let finding = Finding::new(Code::UnknownDomain, message)
+                .at(host.origin.at(["metadata", "labels"]))
+                .help("label it: no other host was left, and its topology domain is unknown");
+            Some(finding.for_cluster(&self.cluster.key))
         });
-        let describe = |(host, key): (&Host, &String)| {
-            Finding::new(
-                Code::UnknownDomain,
-                format!(
-                    "host {} is assigned as {} of {}, although it has no label {key}",
-                    host.key, self.part, self.cluster.key
-                ),
-            )
-            .at(host.origin.at(["metadata", "labels"]))
-            .help("label it: no other host was left, and its topology domain is unknown")
-            .for_cluster(&self.cluster.key)
-        };
-        unlabelled.map(describe).collect()
+        unlabelled.collect()
     }
 }
 

@@ -32,16 +32,12 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
             concerned.insert(&cluster.key);
         }
     }
-    if needed.is_empty() {
-        return None;
-    }
-    let message = match needed.iter().next() {
-        Some((host, (holder, _))) if needed.len() == 1 => {
-            format!("host {host} has no address for services: {holder} is encrypted with SOPS")
-        }
-        _ => format!(
+    let (first, (holder, _)) = needed.first_key_value()?;
+    let message = match needed.len() {
+        1 => format!("host {first} has no address for services: {holder} is encrypted with SOPS"),
+        count => format!(
             "{} have no addresses for services: their network data is encrypted with SOPS",
-            counted(needed.len(), "host")
+            counted(count, "host")
         ),
     };
     let help = format!(

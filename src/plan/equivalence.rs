@@ -11,6 +11,7 @@ use kube::core::Expression;
 
 use super::eligibility::{self, Needs, RequiredSystem};
 use super::preference::HostSize;
+use crate::base::api::label_query::{named_values, required_label};
 use crate::base::api::names::Namespace;
 use crate::base::api::reservation::Tenants;
 use crate::site::inventory::Host;
@@ -19,10 +20,10 @@ use crate::site::inventory::requirements::HardwareRequirements;
 /// The hosts by kind.
 pub(crate) struct HostKinds<'h> {
     kind_by_host: Vec<Option<usize>>,
-    /// Numbers of topology domains, one of each key for each host.
-    domains: Vec<usize>,
-    /// The values of each topology key.
-    values: Vec<TopologyValues<'h>>,
+    /// Topology domains, one of each key for each host.
+    domains: Vec<Option<&'h str>>,
+    /// Number of topology keys.
+    keys: usize,
     /// One host of each kind.
     samples: Vec<usize>,
     /// Set if kinds are only for node sets that can use the condition of their hosts.
@@ -31,26 +32,6 @@ pub(crate) struct HostKinds<'h> {
     by_label: HashMap<(String, String), Vec<usize>>,
     /// Kinds by the namespaces that node sets require.
     by_namespace: HashMap<&'h Namespace, Vec<usize>>,
-}
-
-/// The values of a topology key by number. Zero is the number of a missing value.
-#[derive(Default)]
-struct TopologyValues<'h> {
-    names: Vec<&'h str>,
-    numbers: HashMap<&'h str, usize>,
-}
-
-impl<'h> TopologyValues<'h> {
-    fn number(&mut self, value: &'h str) -> usize {
-        *self.numbers.entry(value).or_insert_with(|| {
-            self.names.push(value);
-            self.names.len()
-        })
-    }
-
-    fn name(&self, number: usize) -> Option<&'h str> {
-        self.names.get(number.checked_sub(1)?).copied()
-    }
 }
 
 /// The properties that hosts of a kind share.
@@ -116,8 +97,8 @@ impl<'h> HostKinds<'h> {
             needs.iter().flat_map(|needs| &needs.interfaces).copied().collect();
         let mut kinds = Self {
             kind_by_host: vec![None; hosts.len()],
-            domains: vec![0; hosts.len() * topology.len()],
-            values: topology.iter().map(|_| TopologyValues::default()).collect(),
+            domains: vec![None; hosts.len() * topology.len()],
+            keys: topology.len(),
             samples: Vec::new(),
             by_condition: counted != CountedHosts::All,
             by_label: HashMap::new(),
@@ -126,9 +107,7 @@ impl<'h> HostKinds<'h> {
         let namespaces: HashSet<&Namespace> =
             needs.iter().filter_map(|needs| needs.node_set.namespace.as_ref()).collect();
         let all_named: HashSet<usize> = needs.iter().filter_map(|needs| needs.named()).collect();
-        let requires = |system| needs.iter().any(|needs| needs.system() == system);
-        let (requires_none, requires_installed) =
-            (requires(RequiredSystem::NoSystem), requires(RequiredSystem::Installed));
+        let systems: HashSet<RequiredSystem> = needs.iter().map(|needs| needs.system()).collect();
         let by_hardware = needs.iter().filter(|needs| needs.is_by_hardware());
         let asks_for_machines = by_hardware.clone().any(|needs| needs.node_set.machine.is_some());
         let hardware: BTreeSet<&HardwareRequirements> =
@@ -141,13 +120,13 @@ impl<'h> HostKinds<'h> {
         for index in candidates.iter().copied() {
             let host = &hosts[index];
             let named = all_named.contains(&index);
-            let is_usable = |system| eligibility::unusable(host, system).is_none();
+            let is_usable =
+                |system| systems.contains(&system) && eligibility::unusable(host, system).is_none();
             // Unless a machine names it, a host is usable with a system or without one, never both.
-            let installed =
-                kinds.by_condition && requires_installed && is_usable(RequiredSystem::Installed);
+            let installed = kinds.by_condition && is_usable(RequiredSystem::Installed);
             let counts = !kinds.by_condition
                 || installed
-                || requires_none && is_usable(RequiredSystem::NoSystem)
+                || is_usable(RequiredSystem::NoSystem)
                 || named && is_usable(RequiredSystem::OfNamed);
             if !counts {
                 continue;
@@ -159,7 +138,7 @@ impl<'h> HostKinds<'h> {
                 }
                 // An empty value counts as missing, as in `Host::domain`.
                 if let Some(at) = asked.topology.filter(|_| !value.is_empty()) {
-                    kinds.domains[index * topology.len() + at] = kinds.values[at].number(value);
+                    kinds.domains[index * topology.len() + at] = Some(value.as_str());
                 }
             }
             let compared_hardware = (!hardware.is_empty()).then(|| {
@@ -219,17 +198,10 @@ impl<'h> HostKinds<'h> {
         hosts
     }
 
-    /// Returns the numbers of the topology domains of a host that counts, in the order of the keys.
-    pub(crate) fn domains(&self, host: usize) -> &[usize] {
-        let keys = self.values.len();
-        &self.domains[host * keys..(host + 1) * keys]
-    }
-
-    /// Returns the names of domains by their numbers, in the order of the keys. A host without the
+    /// Returns the topology domains of a host that counts, in the order of the keys. A host without the
     /// label has none.
-    pub(crate) fn names(&self, domains: &[usize]) -> Vec<Option<&'h str>> {
-        let domains = self.values.iter().zip(domains);
-        domains.map(|(values, number)| values.name(*number)).collect()
+    pub(crate) fn domains(&self, host: usize) -> &[Option<&'h str>] {
+        &self.domains[host * self.keys..(host + 1) * self.keys]
     }
 
     /// Returns the kinds that meet requirements, in ascending order.
@@ -246,14 +218,13 @@ impl<'h> HostKinds<'h> {
         let in_namespace = |own| self.by_namespace.get(own).cloned().unwrap_or_default();
         let mut candidates: Option<Vec<usize>> =
             needs.node_set.namespace.as_ref().map(in_namespace);
-        for expression in needs.node_set.selector.clone() {
-            let (key, values) = match expression {
-                Expression::Equal(key, value) => (key, BTreeSet::from([value])),
-                Expression::In(key, values) => (key, values),
-                _ => continue,
-            };
-            let with =
-                values.into_iter().filter_map(|value| self.by_label.get(&(key.clone(), value)));
+        let selecting = needs.requirements.iter().map(|(expression, _)| expression);
+        let by_value =
+            selecting.filter(|of| matches!(of, Expression::Equal(..) | Expression::In(..)));
+        for expression in by_value {
+            let key = required_label(expression).to_owned();
+            let named = named_values(expression).into_iter();
+            let with = named.filter_map(|value| self.by_label.get(&(key.clone(), value.clone())));
             let with: Vec<usize> = with.flatten().copied().collect();
             if candidates.as_ref().is_none_or(|candidates| with.len() < candidates.len()) {
                 candidates = Some(with);
@@ -278,14 +249,8 @@ fn asked<'k>(
 ) -> BTreeMap<&'k str, SelectedLabel<'k>> {
     let mut asked: BTreeMap<&str, SelectedLabel<'_>> = BTreeMap::new();
     for (expression, _) in needs.iter().flat_map(|needs| &needs.requirements) {
-        let (key, named): (_, Vec<&String>) = match expression {
-            Expression::In(key, values) | Expression::NotIn(key, values) => {
-                (key, values.iter().collect())
-            }
-            Expression::Equal(key, value) | Expression::NotEqual(key, value) => (key, vec![value]),
-            Expression::Exists(key) | Expression::DoesNotExist(key) => (key, Vec::new()),
-        };
-        asked.entry(key).or_default().values.get_or_insert_default().extend(named);
+        let label = asked.entry(required_label(expression)).or_default();
+        label.values.get_or_insert_default().extend(named_values(expression));
     }
     for (at, key) in topology.iter().enumerate() {
         asked.entry(key).or_default().topology = Some(at);

@@ -9,11 +9,10 @@ use super::eligibility::{self, Availability, Refusal};
 use super::host_state::{self, HostOwner};
 use super::machine_users::{MachineUser, MachineUsers};
 use super::machines::{self, HostFacts, MachineRequirements, by_role_and_name, in_order};
-use super::placement::AssignmentMethod;
+use super::placement::{AssignmentMethod, placed_hosts};
 use super::shortage::Shortage;
 use super::skew::MatchingDomains;
 use super::{Plan, topology};
-use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
@@ -181,16 +180,13 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     for cluster in by_priority(site, &plan.frozen) {
         let mut node_sets: Vec<_> = cluster.node_sets.iter().collect();
         node_sets.sort_by(|(a, _), (b, _)| by_role_and_name(a, b));
-        let is_own = |part: &Part| {
-            let mut own = assigned.iter().filter(|own| own.cluster == cluster.key);
-            own.any(|own| own.part == *part)
-        };
-        for (part, node_set) in node_sets.into_iter().filter(|(part, _)| !is_own(part)) {
-            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
-            let kept = kept.map_or(&[][..], Vec::as_slice);
+        let mut own = assigned.iter().filter(|own| own.cluster == cluster.key);
+        let own = own.next().map(|own| &own.part);
+        for (part, node_set) in node_sets.into_iter().filter(|(part, _)| own != Some(*part)) {
+            let kept = placed_hosts(&plan.clusters, &cluster.key, part).collect();
             let demand = NodeSetDemand::new(site, cluster, part, node_set, kept)
                 .with_domain_limits(&domains, &site.inventory.hosts, &none);
-            let refusal = eligibility::refusal(index, host, &demand.asker(&availability, None));
+            let refusal = eligibility::refusal(index, host, &demand.asker(&availability));
             refused.push(NodeSetRefusal {
                 cluster: cluster.key.clone(),
                 part: part.clone(),
@@ -240,18 +236,12 @@ pub fn facts(site: &Site, host: &Host, plan: &Plan) -> Vec<String> {
             known.address, known.source
         ));
     }
-    for (claim, _) in &host.assignment.claims {
-        facts.push(match claim {
-            Claim::Cluster(cluster, part) => format!("has the labels of {cluster}, {part}"),
-            other => format!("has the labels {}", other.unclear().unwrap_or_default()),
-        });
-    }
+    let claims = host.assignment.claims.iter();
+    facts.extend(claims.map(|(claim, _)| Refusal::claimed(claim).to_string()));
     let mut requests = site.clusters.values();
     let has_machines = requests.any(|request| !request.kind.descriptor().uses_cluster_api);
     facts.extend(has_machines.then(|| machines::fact(host)).flatten());
-    if let Some(release) = plan.released.get(&host.key) {
-        let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
-        facts.push(Refusal::GivenBack(by).to_string());
-    }
+    let release = plan.released.get(&host.key);
+    facts.extend(release.map(|release| Refusal::released(release).to_string()));
     facts
 }

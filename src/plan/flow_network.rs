@@ -7,24 +7,22 @@ use super::eligibility::Needs;
 use super::host_classes::{HostClasses, NodeSetPool};
 use super::matching::{self, MatchingProblem, VacatedPlace};
 use super::quotas::QuotaUse;
-use super::skew::DomainLimit;
 use super::topology::{self, occurrences};
-use crate::input::settings::quotas::Quota;
 use crate::site::inventory::Host;
 
-/// A matching problem with the meaning of its indices. Its classes are those of all demands, its pools
-/// those of the open ones.
+/// A matching problem with the meaning of its indices. Its pools are those of the demands; the classes
+/// may be those of more.
 pub(super) struct Instance<'a> {
     pub(super) problem: MatchingProblem,
+    /// The demands of the problem.
+    pub(super) demands: &'a [NodeSetDemand<'a>],
     classes: &'a HostClasses<'a>,
     /// Hosts that count as if they did not exist.
     gone: &'a BTreeSet<usize>,
     /// The pools of the problem, with the meaning of their domains.
     pub(super) pools: Vec<&'a NodeSetPool<'a>>,
-    /// For each demand, its required topology spread constraints.
-    pub(super) spreads: Vec<Vec<DomainLimit<'a>>>,
     /// The quotas of the problem.
-    pub(super) quotas: Vec<&'a Quota>,
+    pub(super) quotas: &'a [QuotaUse],
     taken: RetainedDomains<'a>,
 }
 
@@ -32,20 +30,18 @@ pub(super) struct Instance<'a> {
 type RetainedDomains<'a> = HashMap<(&'a str, &'a str), usize>;
 
 impl<'a> Instance<'a> {
-    /// Builds the problem of serving the `open` demands, which come cluster by cluster. Returns `None`
-    /// if the classes are not those of all demands.
+    /// Builds the problem of serving demands, which come cluster by cluster. Returns `None` if the
+    /// classes are not those of all demands.
     pub(super) fn new(
         classes: &'a HostClasses<'a>,
         gone: &'a BTreeSet<usize>,
-        all: &[NodeSetDemand<'a>],
-        open: &[usize],
+        demands: &'a [NodeSetDemand<'a>],
         quotas: &'a [QuotaUse],
     ) -> Option<Self> {
-        let demands: Vec<&NodeSetDemand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let mut pools: Vec<&NodeSetPool<'a>> = Vec::new();
         let mut number = HashMap::new();
         let mut pool_of = Vec::with_capacity(demands.len());
-        for demand in &demands {
+        for demand in demands {
             let pool = classes.pool(demand)?;
             pool_of.push(*number.entry(pool).or_insert_with(|| {
                 pools.push(&classes.pools[pool]);
@@ -53,7 +49,7 @@ impl<'a> Instance<'a> {
             }));
         }
         let mut groups = HashMap::new();
-        for demand in &demands {
+        for demand in demands {
             let next = groups.len();
             groups.entry(&demand.cluster.key).or_insert(next);
         }
@@ -65,7 +61,7 @@ impl<'a> Instance<'a> {
             reserved[*class] = only.map(|only| groups.get(only).copied().unwrap_or(usize::MAX));
         }
         let reserving: HashSet<usize> = reserved.iter().copied().flatten().collect();
-        let taken = taken_values(&demands);
+        let taken = taken_values(demands);
         let wanted = demands.iter().zip(&pool_of).map(|(demand, at)| {
             let pool = pools[*at];
             let kept = demand.kept.iter().map(|host| &classes.hosts[*host]);
@@ -84,9 +80,7 @@ impl<'a> Instance<'a> {
             }
         });
         let counts = |class: usize| {
-            let quotas = quotas.iter().enumerate();
-            let counting = quotas.filter(|(_, quota)| classes.counts(quota, class));
-            counting.map(|(index, _)| index).collect()
+            (0..quotas.len()).filter(|quota| classes.counts(&quotas[*quota], class)).collect()
         };
         let values = |class: usize| {
             let values = classes.topology.iter().zip(&classes.classes[class].domains);
@@ -106,20 +100,17 @@ impl<'a> Instance<'a> {
             counts: if quotas.is_empty() { Vec::new() } else { all.map(counts).collect() },
             pools: pools.iter().map(|pool| pool.pool.clone()).collect(),
         };
-        Some(Self {
-            classes,
-            gone,
-            spreads: demands.iter().map(|demand| demand.spreads.clone()).collect(),
-            taken,
-            quotas: quotas.iter().map(|quota| &quota.quota).collect(),
-            pools,
-            problem,
-        })
+        Some(Self { classes, gone, demands, taken, quotas, pools, problem })
     }
 
     /// Returns all topology keys.
     pub(super) fn topology(&self) -> &'a [&'a str] {
         &self.classes.topology
+    }
+
+    /// Returns the index of a topology key.
+    pub(super) fn key(&self, key: &str) -> Option<usize> {
+        self.classes.topology.iter().position(|other| *other == key)
     }
 
     /// Returns the hosts of a class that exist, in inventory order.
@@ -133,17 +124,23 @@ impl<'a> Instance<'a> {
         self.classes.classes[class].domains[key]
     }
 
+    /// Returns a host of the site by its index.
+    pub(super) fn host(&self, host: usize) -> &'a Host {
+        &self.classes.hosts[host]
+    }
+
+    /// Returns the pool of a demand.
+    pub(super) fn pool(&self, demand: usize) -> &'a NodeSetPool<'a> {
+        self.pools[self.problem.demands[demand].pool]
+    }
+
     /// Returns the domain and the values that a demand gives up with a host.
-    pub(super) fn left_by(
-        &self,
-        host: usize,
-        index: usize,
-        demand: &NodeSetDemand<'_>,
-    ) -> VacatedPlace {
+    pub(super) fn left_by(&self, host: usize, index: usize) -> VacatedPlace {
+        let demand = &self.demands[index];
         let fewer_than = demand.uneven.get(&host).copied();
-        let host = &self.classes.hosts[host];
+        let host = self.host(host);
         VacatedPlace {
-            domain: self.pools[self.problem.demands[index].pool].domain_of(host),
+            domain: self.pool(index).domain_of(host),
             values: numbers_of(host, &demand.needs, &self.taken).collect(),
             fewer_than,
         }
@@ -163,7 +160,7 @@ fn numbers_of<'h>(
 }
 
 /// Numbers the domains in which demands with several topology keys retain hosts.
-fn taken_values<'a>(demands: &[&NodeSetDemand<'a>]) -> RetainedDomains<'a> {
+fn taken_values<'a>(demands: &[NodeSetDemand<'a>]) -> RetainedDomains<'a> {
     let mut taken = HashMap::new();
     let several = demands.iter().filter(|demand| demand.node_set.topology_keys.len() > 1);
     for domain in several.flat_map(|demand| &demand.domains) {

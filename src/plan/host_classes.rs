@@ -14,6 +14,7 @@ use super::quotas::QuotaUse;
 use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::base::api::topology_spread::evenness_key;
+use crate::base::grouping::{grouped, grouped_in_order};
 use crate::site::inventory::Host;
 
 /// Labels of which a quota counts the hosts.
@@ -21,6 +22,9 @@ type QuotaLabels = BTreeMap<String, String>;
 
 /// Requirements with the namespace whose hosts are preferred.
 type PoolNeeds<'n, 'a> = (&'n Needs<'a>, Option<&'a Namespace>);
+
+/// The index of a pool with a demand for its hosts.
+type Contender<'d, 'a> = (usize, &'d NodeSetDemand<'a>);
 
 /// Available hosts by class, and the pools of node sets.
 pub(super) struct HostClasses<'a> {
@@ -48,8 +52,6 @@ pub(super) struct Class<'a> {
     pub(super) only: Option<ClusterKey>,
     /// Values of all topology keys.
     pub(super) domains: Vec<Option<&'a str>>,
-    /// The numbers of these values.
-    numbers: Vec<usize>,
     /// Labels of quotas that count them, by index.
     quota_labels: Vec<usize>,
     traits: HostTraits<'a>,
@@ -73,8 +75,6 @@ pub(super) struct NodeSetPool<'a> {
     pub(super) counted: Vec<usize>,
     /// Index of the key over which its hosts are to be even.
     pub(super) evenness: Option<usize>,
-    /// Number of hosts in all its classes.
-    pub(super) capacity: usize,
     /// The largest number of hosts that its domains admit.
     pub(super) places: usize,
 }
@@ -97,56 +97,34 @@ impl<'a> NodeSetPool<'a> {
     }
 }
 
-/// The shared properties of the hosts of a class: kind, exclusive cluster, numbers of domains, labels of
-/// quotas, and traits. With several topology keys, a host that lacks one is a class by itself, given by
-/// the last field.
-type ClassKey<'k, 'a> =
-    (usize, Option<&'a ClusterKey>, &'k [usize], Vec<usize>, HostTraits<'a>, Option<usize>);
-
 impl<'a> HostClasses<'a> {
     /// Groups hosts for demands, whose competition decides which hosts they prefer.
     pub(super) fn for_demands(
-        supply: HostSupply<'a>,
-        all: &[NodeSetDemand<'a>],
-        open: &[usize],
+        supply: HostSupply<'a, '_>,
+        demands: &[NodeSetDemand<'a>],
         quotas: &'a [QuotaUse],
         rack_label: Option<&'a str>,
     ) -> Self {
-        let demands: Vec<&NodeSetDemand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
-        let candidates = supply.candidates();
-        let homes = SharedNamespaces::new(
-            demands.iter().copied(),
-            candidates.iter().map(|host| &supply.hosts[*host]),
-        );
+        let candidates = supply.candidates().into_iter().map(|host| &supply.hosts[host]);
+        let homes = SharedNamespaces::new(demands, candidates);
         let mut needs: Vec<PoolNeeds<'_, 'a>> = Vec::new();
         let mut index = HashMap::new();
-        let pool_of = demands.iter().map(|demand| {
+        let contenders = demands.iter().map(|demand| {
             let home = homes.home(demand);
-            *index.entry((demand.needs.pool_key(), home)).or_insert_with(|| {
+            let pool = *index.entry((demand.needs.pool_key(), home)).or_insert_with(|| {
                 needs.push((&demand.needs, home));
                 needs.len() - 1
-            })
+            });
+            (pool, demand)
         });
-        let pool_of: Vec<usize> = pool_of.collect();
-        let contention = |members: &[Vec<usize>], classes: &[Class<'a>]| {
-            contention(&demands, &pool_of, members, classes)
-        };
+        let contenders: Vec<Contender<'_, 'a>> = contenders.collect();
         let labels = quotas.iter().map(|quota| &quota.quota.labels);
-        Self::new(
-            (supply.hosts, supply.availability, &candidates),
-            &needs,
-            homes,
-            rack_label,
-            labels,
-            contention,
-        )
+        Self::new(supply, &needs, homes, rack_label, labels, &contenders)
     }
 
     /// Groups hosts for node sets with these requirements, whatever hosts they prefer.
     pub(super) fn for_needs(
-        hosts: &'a [Host],
-        availability: &[Availability],
-        gone: &BTreeSet<usize>,
+        supply: HostSupply<'a, '_>,
         all_needs: impl Iterator<Item = Needs<'a>>,
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
     ) -> Self {
@@ -154,27 +132,18 @@ impl<'a> HostClasses<'a> {
         let needs: Vec<Needs<'a>> =
             all_needs.filter(|needs| known.insert(needs.pool_key())).collect();
         let needs: Vec<PoolNeeds<'_, 'a>> = needs.iter().map(|needs| (needs, None)).collect();
-        let supply = HostSupply { hosts, availability, gone };
-        let candidates = supply.candidates();
-        let none = |_: &[Vec<usize>], classes: &[Class<'a>]| vec![0; classes.len()];
-        Self::new(
-            (hosts, availability, &candidates),
-            &needs,
-            SharedNamespaces::default(),
-            None,
-            quota_labels,
-            none,
-        )
+        Self::new(supply, &needs, SharedNamespaces::default(), None, quota_labels, &[])
     }
 
     fn new(
-        (hosts, availability, candidates): (&'a [Host], &[Availability], &[usize]),
+        supply: HostSupply<'a, '_>,
         needs: &[PoolNeeds<'_, 'a>],
         homes: SharedNamespaces<'a>,
         rack_label: Option<&'a str>,
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
-        contention: impl FnOnce(&[Vec<usize>], &[Class<'a>]) -> Vec<usize>,
+        contenders: &[Contender<'_, 'a>],
     ) -> Self {
+        let hosts = supply.hosts;
         let topology: BTreeSet<&str> = needs
             .iter()
             .flat_map(|(needs, _)| {
@@ -185,35 +154,33 @@ impl<'a> HostClasses<'a> {
             .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
         let all_needs: Vec<&Needs<'_>> = needs.iter().map(|(needs, _)| *needs).collect();
-        let kinds = HostKinds::new(hosts, &all_needs, &topology, CountedHosts::Usable(candidates));
+        let usable = supply.candidates();
+        let kinds = HostKinds::new(hosts, &all_needs, &topology, CountedHosts::Usable(&usable));
         let quota_labels: BTreeSet<&QuotaLabels> = quota_labels.collect();
         let quota_labels: Vec<&QuotaLabels> = quota_labels.into_iter().collect();
-        let (classes, classes_by_kind) =
-            classify((hosts, availability, candidates), &kinds, &homes, &quota_labels);
+        let (classes, classes_by_kind) = classify(supply, &kinds, &homes, &quota_labels);
         let members = needs.iter().map(|(needs, home)| {
-            let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let kinds = kinds.matching(hosts, needs).into_iter();
-            let mut members: Vec<usize> =
-                kinds.flat_map(|kind| &classes_by_kind[kind]).copied().collect();
+            let members = kinds.flat_map(|kind| &classes_by_kind[kind]);
+            let ranked = members.map(|class| (*class, rank(hosts, &classes[*class], needs, *home)));
+            let mut members: Vec<RankedClass> = ranked.collect();
             // The first host makes the order unique.
-            members.sort_by_cached_key(|class| (rank(*class), classes[*class].hosts.first()));
+            members.sort_unstable_by_key(|(class, rank)| (*rank, classes[*class].hosts.first()));
             members
         });
-        let members: Vec<Vec<usize>> = members.collect();
-        let contention = contention(&members, &classes);
+        let members: Vec<Vec<RankedClass>> = members.collect();
+        let contention = contention(contenders, &members, &classes);
         let place = |key: &str| topology.iter().position(|other| *other == key);
-        let pools = needs.iter().zip(&members).map(|((needs, home), members)| {
+        let pools = needs.iter().zip(&members).map(|((needs, _), members)| {
             let own = needs.node_set.topology_keys.iter();
             let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
             let evenness = evenness_key(&needs.node_set.spread, rack_label).and_then(place);
             // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
             let at = binding.or(own.first().copied()).or(evenness);
-            let rank = |class: usize| rank(hosts, &classes[class], needs, *home);
             let domains = (at, !own.is_empty());
-            let (mut pool, domains) = pool(members, &classes, domains, &contention, rank);
+            let (mut pool, domains) = pool(members, &classes, domains, &contention);
             pool.by_size = needs.is_by_hardware();
-            let capacity = members.iter().map(|class| classes[*class].hosts.len());
             let places = pool.domains.iter().map(|domain| {
                 let hosts = domain.classes.iter().map(|class| classes[*class].hosts.len());
                 let hosts = hosts.sum::<usize>();
@@ -228,7 +195,6 @@ impl<'a> HostClasses<'a> {
                 counted: needs.limiting_keys().into_iter().filter_map(place).collect(),
                 limiting: own,
                 evenness,
-                capacity: capacity.sum(),
                 places,
             }
         });
@@ -277,11 +243,11 @@ impl<'a> HostClasses<'a> {
 
 /// Returns the topology key that implies all others: hosts that share a value of another key share
 /// its value. For example, the hosts of one server are in one rack.
-fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<usize> {
+fn binding(keys: &[usize], members: &[RankedClass], classes: &[Class<'_>]) -> Option<usize> {
     let binds = |key: &usize| {
         keys.iter().filter(|other| *other != key).all(|other| {
             let mut value_of: HashMap<&str, Option<&str>> = HashMap::new();
-            members.iter().all(|class| {
+            members.iter().all(|(class, _)| {
                 let domains = &classes[*class].domains;
                 let Some(value) = domains[*other] else {
                     return true;
@@ -297,6 +263,9 @@ fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<u
 /// The order in which a pool takes classes. The size is equal unless a node set depends on hardware.
 type ClassRank = (Preference, SizeRank);
 
+/// A class of a pool with its rank there.
+type RankedClass = (usize, ClassRank);
+
 fn rank(
     hosts: &[Host],
     class: &Class<'_>,
@@ -310,65 +279,52 @@ fn rank(
 
 /// Returns the classes of available hosts, and the classes of each kind.
 fn classify<'a>(
-    (hosts, availability, candidates): (&'a [Host], &[Availability], &[usize]),
+    supply: HostSupply<'a, '_>,
     kinds: &HostKinds<'a>,
     homes: &SharedNamespaces<'a>,
     quota_labels: &[&QuotaLabels],
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
-    let mut classes: Vec<Class<'a>> = Vec::new();
-    let mut classes_by_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
-    let mut known: HashMap<ClassKey<'_, '_>, usize> = HashMap::new();
-    for index in candidates.iter().copied() {
-        let only = match &availability[index] {
+    let keyed = supply.candidates().into_iter().filter_map(|index| {
+        let only = match &supply.availability[index] {
             Availability::Free => None,
             Availability::Only(cluster, _) => Some(cluster),
-            Availability::Refused(_) => continue,
+            Availability::Refused(_) => return None,
         };
-        let Some(kind) = kinds.kind_of(index) else {
-            continue;
-        };
-        let host = &hosts[index];
+        let kind = kinds.kind_of(index)?;
+        let host = &supply.hosts[index];
         let domains = kinds.domains(index);
         let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);
         let counted: Vec<usize> =
             (0..quota_labels.len()).filter(|at| quota_labels[*at].iter().all(has)).collect();
-        let by_itself = (domains.len() > 1 && domains.contains(&0)).then_some(index);
-        let traits = homes.traits(host);
-        let class = *known
-            .entry((kind, only, domains, counted.clone(), traits, by_itself))
-            .or_insert_with(|| {
-                classes_by_kind[kind].push(classes.len());
-                classes.push(Class {
-                    only: only.cloned(),
-                    domains: kinds.names(domains),
-                    numbers: domains.to_vec(),
-                    quota_labels: counted,
-                    traits,
-                    hosts: Vec::new(),
-                });
-                classes.len() - 1
-            });
-        classes[class].hosts.push(index);
+        // With several topology keys, a host that lacks one is a class by itself.
+        let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
+        Some(((kind, only, domains, counted, homes.traits(host), by_itself), index))
+    });
+    let mut classes_by_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
+    let mut classes = Vec::new();
+    for ((kind, only, domains, quota_labels, traits, _), hosts) in grouped_in_order(keyed) {
+        classes_by_kind[kind].push(classes.len());
+        let (only, domains) = (only.cloned(), domains.to_vec());
+        classes.push(Class { only, domains, quota_labels, traits, hosts });
     }
     (classes, classes_by_kind)
 }
 
 /// Returns the number of demands that could use each class.
 fn contention(
-    demands: &[&NodeSetDemand<'_>],
-    pool_of: &[usize],
-    members: &[Vec<usize>],
+    contenders: &[Contender<'_, '_>],
+    members: &[Vec<RankedClass>],
     classes: &[Class<'_>],
 ) -> Vec<usize> {
     let mut pool_demands = vec![0; members.len()];
     let mut cluster_demands: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
-    for (demand, pool) in demands.iter().zip(pool_of).filter(|(demand, _)| demand.missing > 0) {
+    for (pool, demand) in contenders.iter().filter(|(_, demand)| demand.missing > 0) {
         pool_demands[*pool] += 1;
         *cluster_demands.entry((*pool, &demand.cluster.key)).or_default() += 1;
     }
     let mut contention = vec![0; classes.len()];
     for (pool, members) in members.iter().enumerate() {
-        for class in members {
+        for (class, _) in members {
             contention[*class] += match &classes[*class].only {
                 Some(only) => cluster_demands.get(&(pool, only)).copied().unwrap_or_default(),
                 None => pool_demands[pool],
@@ -391,22 +347,17 @@ type TieBreak = (usize, SizeRank, bool);
 /// good hosts, those that fewest demands can use come first, then the smallest sufficient ones, then
 /// those with the label. Hosts without the label of a limited domain come last.
 fn pool<'a>(
-    members: &[usize],
+    members: &[RankedClass],
     classes: &[Class<'a>],
     (key, limited): (Option<usize>, bool),
     contention: &[usize],
-    rank: impl Fn(usize) -> ClassRank,
 ) -> (HostPool, HashMap<Option<&'a str>, usize>) {
     let mut names: HashMap<Option<&str>, usize> = HashMap::new();
-    let mut numbers: HashMap<usize, usize> = HashMap::new();
     let mut domains: Vec<FlowDomain> = Vec::new();
-    let mut tiers: BTreeMap<Tier, BTreeMap<TieBreak, Vec<EqualClasses>>> = BTreeMap::new();
-    let mut choice_of: HashMap<(Tier, TieBreak, usize), usize> = HashMap::new();
-    for &class in members {
+    let mut ranked: Vec<((Tier, TieBreak, usize), usize)> = Vec::with_capacity(members.len());
+    for &(class, (preference, size)) in members {
         let name = key.and_then(|key| classes[class].domains[key]);
-        let number = key.map_or(0, |key| classes[class].numbers[key]);
-        let domain = *numbers.entry(number).or_insert_with(|| {
-            names.insert(name, domains.len());
+        let domain = *names.entry(name).or_insert_with(|| {
             domains.push(FlowDomain {
                 limited: limited && name.is_some(),
                 is_unknown: key.is_some() && name.is_none(),
@@ -415,16 +366,16 @@ fn pool<'a>(
             domains.len() - 1
         });
         domains[domain].classes.push(class);
-        let (preference, size) = rank(class);
         let tier = (limited && name.is_none(), preference);
         let tie_break = (contention[class], size, name.is_none());
-        let choices = tiers.entry(tier).or_default().entry(tie_break).or_default();
-        let choice = *choice_of.entry((tier, tie_break, domain)).or_insert_with(|| {
-            choices.push(EqualClasses { domain, size, classes: Vec::new() });
-            choices.len() - 1
-        });
-        choices[choice].classes.push(class);
+        ranked.push(((tier, tie_break, domain), class));
     }
-    let tiers = tiers.into_values().map(|tier| tier.into_values().flatten().collect());
-    (HostPool { by_size: false, domains, tiers: tiers.collect() }, names)
+    // Stable, so that equally good classes stay in order.
+    ranked.sort_by_key(|((tier, tie_break, _), _)| (*tier, *tie_break));
+    let choices = grouped_in_order(ranked).into_iter();
+    let choices = choices.map(|((tier, (_, size, _), domain), classes)| {
+        (tier, EqualClasses { domain, size, classes })
+    });
+    let tiers = grouped(choices).into_values().collect();
+    (HostPool { by_size: false, domains, tiers }, names)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::assignments::Assignments;
 use super::machine_users::MachineUser;
-use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost};
+use super::placement::{AssignmentMethod, CurrentAssignment};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
 use crate::site::Site;
@@ -35,11 +35,10 @@ impl<'a> Assignments<'a> {
         &'s self,
         cluster: &'s ClusterKey,
         part: &'s Part,
-    ) -> impl Iterator<Item = PlacedHost> + 's {
+    ) -> impl Iterator<Item = usize> + 's {
         let own = MachineUser::NodeSet { cluster, part };
         let unfollowed = self.unfollowed.iter().copied();
-        let elsewhere = unfollowed.filter(move |host| self.users[*host].as_ref() == Some(&own));
-        elsewhere.map(|host| PlacedHost { host, how: AssignmentMethod::Stays })
+        unfollowed.filter(move |host| self.users[*host].as_ref() == Some(&own))
     }
 
     /// Returns whether a Machine uses a host that is none of the node set's.
@@ -66,7 +65,7 @@ impl<'a> Assignments<'a> {
             let owner = self.retained.get(&host).and_then(|owners| owners.first());
             let host = &site.inventory.hosts[host];
             let machine = host.user().unwrap_or_default();
-            let finding = match (owner, user) {
+            let (cluster, message, place, help) = match (owner, user) {
                 (Some((cluster, ..)), _) if frozen.contains(*cluster) => return None,
                 (Some((cluster, part, origin)), _) if user.excludes(cluster, part, site) => {
                     let owner = match user {
@@ -92,24 +91,21 @@ impl<'a> Assignments<'a> {
                             "add a host, which takes its place; or delete the Machine"
                         }
                     };
-                    let finding = Finding::new(Code::UsedByAnother, message).at(origin.name());
-                    finding.help(help).for_cluster(cluster)
+                    (*cluster, message, origin.name(), help)
                 }
                 (None, MachineUser::Cluster(cluster)) if !frozen.contains(*cluster) => {
                     let message = format!(
                         "{machine} uses host {}, and nothing shows which node set of {cluster} it belongs to",
                         host.key
                     );
-                    let finding = Finding::new(Code::UsedByAnother, message).at(host.origin.name());
-                    finding
-                        .help(
-                            "take a snapshot with `sipgen snapshot`, which has the Machines, or label the host once: \
-                             docs/reference/cluster-api.md has the labels",
-                        )
-                        .for_cluster(cluster)
+                    let help = "take a snapshot with `sipgen snapshot`, which has the Machines, or label the host once: \
+                                docs/reference/cluster-api.md has the labels";
+                    (*cluster, message, host.origin.name(), help)
                 }
                 _ => return None,
             };
+            let finding = Finding::new(Code::UsedByAnother, message).at(place);
+            let finding = finding.help(help).for_cluster(cluster);
             let usage = host.live.usage.as_ref();
             Some(finding.see_each(usage.map(|it| (host.live_place(it.route()), "in use here"))))
         };

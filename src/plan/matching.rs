@@ -114,6 +114,10 @@ pub(super) struct VacatedPlace {
 /// have at most the hosts of the classes, and these of each of `domains`. They request more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cut {
+    /// The unsatisfied demand.
+    pub(super) demand: usize,
+    /// Number of hosts that it could have.
+    pub(super) found: usize,
     pub(super) demands: BTreeSet<usize>,
     pub(super) classes: BTreeSet<usize>,
     /// Pairs of demand and domain.
@@ -126,7 +130,7 @@ pub(super) struct Cut {
 }
 
 /// One unit of flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FlowUnit {
     pub(super) domain: usize,
     pub(super) class: usize,
@@ -170,6 +174,11 @@ impl MatchingProblem {
         self.counts.get(class).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns whether a class is not reserved for another group than that of a demand.
+    pub(super) fn may_have(&self, demand: usize, class: usize) -> bool {
+        self.reserved[class].is_none_or(|reserved| reserved == self.demands[demand].group)
+    }
+
     /// Returns the quotas that count a class for a demand.
     pub(super) fn counted_by(&self, demand: usize, class: usize) -> impl Iterator<Item = usize> {
         let counts = self.counts(class);
@@ -204,26 +213,20 @@ impl<'a> Matching<'a> {
     ///
     /// # Errors
     ///
-    /// Returns the unsatisfied demands, each with the number of hosts found and the proof.
-    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<(usize, usize, Cut)>> {
-        let mut failed = Vec::new();
-        for &demand in demands {
-            if let Err(cut) = self.fill(demand) {
-                failed.push((demand, self.picks[demand].len(), cut));
-            }
-        }
+    /// Returns the proof for each unsatisfied demand.
+    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<Cut>> {
+        let failed = demands.iter().filter_map(|demand| self.fill(*demand).err());
+        let mut failed: Vec<Cut> = failed.collect();
         if failed.is_empty() {
             return Ok(());
         }
         // More hosts for one demand do not help if they come from another of the cluster. Then these
         // compete, whatever their domains.
-        for (demand, _, cut) in &mut failed {
-            let mut search = PathSearch::without_limits(self, *demand);
+        for cut in &mut failed {
+            let mut search = PathSearch::without_limits(self, cut.demand);
             cut.is_limited = search.run().is_some();
             if !cut.is_limited {
-                let closed = std::mem::take(&mut cut.closed);
-                *cut = search.cut();
-                cut.closed = closed;
+                *cut = Cut { closed: std::mem::take(&mut cut.closed), ..search.cut() };
             }
         }
         for &demand in demands {
@@ -345,7 +348,7 @@ impl<'a> Matching<'a> {
     fn may_use(&self, demand: usize, class: usize) -> bool {
         let limit = self.problem.demands[demand].limit;
         let is_full = |value| self.taken[demand].get(value).is_some_and(|taken| *taken >= limit);
-        self.may_have(demand, class)
+        self.problem.may_have(demand, class)
             && !self.problem.values.get(class).is_some_and(|values| values.iter().any(is_full))
     }
 
@@ -362,12 +365,6 @@ impl<'a> Matching<'a> {
         exhausted.set((first, self.freed));
         let free = |class: &usize| self.free[*class] > 0 && self.may_use(demand, *class);
         classes[first..].iter().copied().find(free)
-    }
-
-    /// Returns whether a class is not reserved for another group.
-    pub(super) fn may_have(&self, demand: usize, class: usize) -> bool {
-        self.problem.reserved[class]
-            .is_none_or(|reserved| reserved == self.problem.demands[demand].group)
     }
 
     /// Returns whether a demand may have another host in a domain.

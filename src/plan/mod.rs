@@ -77,6 +77,7 @@ use choose::{ChosenHosts, choose};
 use demand::{NodeSetDemand, by_priority};
 use eligibility::Availability;
 use machine_users::{MachineUser, MachineUsers};
+use placement::placed_hosts;
 use quotas::QuotaUses;
 use skew::MatchingDomains;
 use supply::HostSupply;
@@ -159,30 +160,26 @@ pub fn plan(
     let mut most_followed = None;
     loop {
         let released = attempt.unfollowed.intersection(&planned.released);
-        let released: Vec<usize> = released.copied().collect();
-        let unfollowed = planned.followed_in_vain(&unneeded);
-        if released.is_empty() && unfollowed.is_empty() {
-            break;
-        }
+        let released: BTreeSet<usize> = released.copied().collect();
         if released.is_empty() {
+            let unfollowed = planned.followed_in_vain(&unneeded);
+            if unfollowed.is_empty() {
+                break;
+            }
             attempt.unfollowed.extend(unfollowed);
         }
-        for host in released {
-            attempt.unfollowed.remove(&host);
-            unneeded.insert(host);
-        }
+        attempt.unfollowed.retain(|host| !released.contains(host));
+        unneeded.extend(released);
         let next = plan(&attempt);
-        let first = std::mem::replace(&mut planned, next);
-        most_followed.get_or_insert(first);
+        most_followed.get_or_insert(std::mem::replace(&mut planned, next));
     }
     // Without a placement either way, the labels follow.
-    let mut planned = match most_followed {
-        Some(first) if first.plan.shortages.len() <= planned.plan.shortages.len() => {
-            attempt.unfollowed.clear();
-            first
-        }
-        _ => planned,
-    };
+    if let Some(first) = most_followed
+        && first.plan.shortages.len() <= planned.plan.shortages.len()
+    {
+        attempt.unfollowed.clear();
+        planned = first;
+    }
     if planned.renamed && !planned.plan.shortages.is_empty() {
         // Another machine may need a host that a renamed machine retains.
         attempt.inherits = false;
@@ -220,26 +217,18 @@ impl AttemptedPlan<'_> {
     /// help nobody.
     fn followed_in_vain(&self, unneeded: &BTreeSet<usize>) -> Vec<usize> {
         let shortages = &self.plan.shortages;
-        if shortages.is_empty() {
-            return Vec::new();
-        }
-        let followed = self.followed.iter().rev();
+        let followed = self.followed.iter().rev().filter(|_| !shortages.is_empty());
         let left = followed.filter(|(host, _)| !unneeded.contains(host));
         let from_node_sets = shortages.iter().flat_map(|((cluster, part), shortage)| {
-            let had = (cluster, part);
-            let own = left.clone().filter(move |(_, other)| **other == had);
+            let own = left.clone().filter(move |(_, had)| **had == (cluster, part));
             own.take(shortage.short_of().max(1))
         });
         let is_short = |cluster: &ClusterKey| shortages.keys().any(|(short, _)| short == cluster);
         let from_clusters = left.clone().filter(|(_, (cluster, _))| is_short(cluster));
-        let hosts = |(host, _): (&usize, _)| *host;
-        let mut candidates = [
-            from_node_sets.map(hosts).collect(),
-            from_clusters.map(hosts).collect(),
-            left.clone().map(hosts).collect::<Vec<usize>>(),
-        ]
-        .into_iter();
-        candidates.find(|hosts| !hosts.is_empty()).unwrap_or_default()
+        let from_any: Vec<_> = left.clone().collect();
+        let candidates = [from_node_sets.collect(), from_clusters.collect(), from_any];
+        let first = candidates.into_iter().find(|hosts| !hosts.is_empty());
+        first.into_iter().flatten().map(|(host, _)| *host).collect()
     }
 }
 
@@ -263,16 +252,17 @@ fn with_choices<'a>(
         findings.extend(found);
     }
     findings.extend(assignments.contested(site));
-    findings.extend(moves::make(moves, site, &mut placements, &mut assignments));
+    let make = |step| moves::make(step, site, &mut placements, &mut assignments);
+    findings.extend(moves.iter().filter_map(make));
 
     // Before the choice, because an observed host that is released stays unavailable to others
     // until a snapshot shows it free.
     let mut released = release::still_released(site);
     released.extend(release::newly_released(site, &assignments));
-    let availability = Availability::all(site, &assignments.owners(), &released, left_out);
+    let owners = assignments.owners();
+    let availability = Availability::all(site, &owners, &released, left_out);
     let demands = demands(site, &clusters, &placements, &assignments, rebalance);
     let none = BTreeSet::new();
-    let owners = assigned(&placements, &assignments);
     let owned = owners.iter().map(|(host, cluster)| (*host, *cluster));
     let quotas = QuotaUses::new(site, owned).binding(&demands, iter::empty());
     let mut shortages = BTreeMap::new();
@@ -284,11 +274,8 @@ fn with_choices<'a>(
         match chosen {
             Ok(chosen) => {
                 findings.extend(demand.unlabelled(site, &chosen.added));
-                let placement = placements
-                    .entry(key.clone())
-                    .or_default()
-                    .entry(demand.part.clone())
-                    .or_default();
+                let placement = placements.entry(key.clone()).or_default();
+                let placement = placement.entry(demand.part.clone()).or_default();
                 replace(placement, &chosen, key, &mut assignments, site);
             }
             Err(shortage) => {
@@ -308,7 +295,11 @@ fn with_choices<'a>(
     findings.extend(assignments.violation_findings(site, rebalance));
     findings.extend(maintenance::retained(site, &assignments));
 
-    let assigned = assigned(&placements, &assignments);
+    let planned = placements.iter().flat_map(|(cluster, placement)| {
+        placement.values().flatten().map(move |assigned| (assigned.host, cluster))
+    });
+    let assigned: BTreeMap<usize, &ClusterKey> =
+        assignments.owners().into_iter().chain(planned).collect();
     // Replacements have released more hosts.
     released.extend(release::newly_released(site, &assignments));
     released.retain(|host, _| {
@@ -341,7 +332,7 @@ fn with_choices<'a>(
     }
 }
 
-/// Derives the demand of every node set.
+/// Derives the demand of every node set that lacks hosts or may replace some.
 ///
 /// A spare host replaces a host that has failed or is being deleted, unless it is in use: the Machine
 /// of a host without labels may claim another one. With `rebalance`, so is a host with any other
@@ -365,18 +356,17 @@ fn demands<'a>(
     let node_sets: Vec<_> = clusters.iter().flat_map(|cluster| cluster.parts()).collect();
     let (domains, none) = (MatchingDomains::default(), BTreeSet::new());
     let demand = |(cluster, part, node_set): (&'a Cluster, &'a Part, &'a _)| {
-        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
-        let kept = kept.into_iter().flatten().copied();
+        let kept = placed_hosts(placements, &cluster.key, part);
         // Machines on hosts of other node sets need no host of their own.
         let elsewhere = assignments.machines_elsewhere(&cluster.key, part);
-        let kept: Vec<PlacedHost> = kept.chain(elsewhere).collect();
-        let mut demand = NodeSetDemand::new(site, cluster, part, node_set, &kept);
+        let kept = kept.chain(elsewhere).collect();
+        let mut demand = NodeSetDemand::new(site, cluster, part, node_set, kept);
         let hosts = demand.kept.iter().copied();
         demand.replaceable = hosts.filter(|host| gives_way(part, *host)).collect();
         let demand = demand.with_domain_limits(&domains, &site.inventory.hosts, &none);
         if rebalance { demand.rebalanced(site) } else { demand }
     };
-    node_sets.into_par_iter().map(demand).collect()
+    node_sets.into_par_iter().map(demand).filter(NodeSetDemand::is_open).collect()
 }
 
 /// Adds chosen hosts to a placement and removes the hosts that they replace.
@@ -400,15 +390,4 @@ fn replace<'a>(
     };
     placement.extend(chosen.added.iter().map(|host| PlacedHost { host: *host, how: how(*host) }));
     placement.sort();
-}
-
-/// Returns the owner of every assigned host, including hosts of frozen clusters.
-fn assigned<'a>(
-    placements: &'a BTreeMap<ClusterKey, Placement>,
-    assignments: &Assignments<'a>,
-) -> BTreeMap<usize, &'a ClusterKey> {
-    let planned = placements.iter().flat_map(|(cluster, placement)| {
-        placement.values().flatten().map(move |assigned| (assigned.host, cluster))
-    });
-    assignments.owners().into_iter().chain(planned).collect()
 }

@@ -21,40 +21,28 @@ pub struct HostReplacement {
     pub to: HostKey,
 }
 
-/// Makes moves, and reports hosts that keep their labels until a snapshot shows them unused. Moves of
-/// hosts that the node set does not have are skipped.
+/// Makes a move, and reports a host that keeps its labels until a snapshot shows it unused. A move of a
+/// host that the node set does not have is skipped.
 pub(super) fn make<'a>(
-    moves: &[HostReplacement],
+    HostReplacement { cluster, part, from, to }: &HostReplacement,
     site: &'a Site,
     placements: &mut BTreeMap<ClusterKey, Placement>,
     assignments: &mut Assignments<'a>,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for HostReplacement { cluster, part, from, to } in moves {
-        let cluster = site.valid_cluster(cluster);
-        let node_set = cluster.and_then(|it| Some((it, it.node_sets.get_key_value(part)?.0)));
-        let hosts = site.inventory.index(from).zip(site.inventory.index(to));
-        let (Some((cluster, part)), Some((from, to))) = (node_set, hosts) else {
-            continue;
-        };
-        let placement = placements.get_mut(&cluster.key);
-        let Some(placement) = placement.and_then(|placement| placement.get_mut(part)) else {
-            continue;
-        };
-        let Some(at) = placement.iter().position(|assigned| assigned.host == from) else {
-            continue;
-        };
-        let host = &site.inventory.hosts[from];
-        if is_consumed(host) {
-            findings.push(held_by_machine(host, part, cluster));
-        } else {
-            let left = placement.remove(at);
-            assignments.release(&cluster.key, left.host, left.how);
-        }
-        placement.push(PlacedHost { host: to, how: AssignmentMethod::Added });
-        placement.sort();
-        let owner = (&cluster.key, part, &cluster.origin);
-        assignments.retained.entry(to).or_default().push(owner);
+) -> Option<Finding> {
+    let cluster = site.valid_cluster(cluster)?;
+    let (part, _) = cluster.node_sets.get_key_value(part)?;
+    let (from, to) = (site.inventory.index(from)?, site.inventory.index(to)?);
+    let placement = placements.get_mut(&cluster.key)?.get_mut(part)?;
+    let at = placement.iter().position(|assigned| assigned.host == from)?;
+    let host = &site.inventory.hosts[from];
+    let is_held = is_consumed(host);
+    if !is_held {
+        let left = placement.remove(at);
+        assignments.release(&cluster.key, left.host, left.how);
     }
-    findings
+    placement.push(PlacedHost { host: to, how: AssignmentMethod::Added });
+    placement.sort();
+    let owner = (&cluster.key, part, &cluster.origin);
+    assignments.retained.entry(to).or_default().push(owner);
+    is_held.then(|| held_by_machine(host, part, cluster))
 }

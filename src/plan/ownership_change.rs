@@ -40,34 +40,34 @@ pub(super) fn changed(
         let is_two = host.is_declared() && !was_declared;
         return is_two.then(|| left_as_observed(host, held, site)).flatten();
     }
-    Some(match host.evidence {
+    let (what, left, help) = match host.evidence {
         Evidence::Applied { .. } => return None,
         Evidence::Live if !was_declared => {
             return applied_in_full(host, &held.cluster, &held.origin);
         }
         // A snapshot showed it when it was assigned.
-        Evidence::Loose if !was_declared => {
-            let what = "was live in a snapshot, but what describes it now has no `uid` and no provisioning state";
-            weakened(host, held, what, "what is left of it").help(
-                "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: \
-                 observed}` in sipgen.yaml",
-            )
-        }
+        Evidence::Loose if !was_declared => (
+            "was live in a snapshot, but what describes it now has no `uid` and no provisioning state".to_owned(),
+            "what is left of it",
+            "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: \
+             observed}` in sipgen.yaml".to_owned(),
+        ),
         Evidence::Live | Evidence::Loose => {
-            weakened(host, held, NO_LONGER_DECLARED, "what is left of it").help(STAY_DECLARED)
+            (NO_LONGER_DECLARED.to_owned(), "what is left of it", STAY_DECLARED.to_owned())
         }
         Evidence::Reached { root } => {
             let root = site.root(root);
-            let what = format!(
-                "was applied by an agent, but no agent's object of this site applies {} now",
-                root.file
-            );
-            weakened(host, held, &what, "its manifest").help(format!(
-                "let an object apply its overlay again; if one outside of this repo does, {}",
-                sources::include(&site.settings, &root.directory, &[&host.origin.file])
-            ))
+            let sources = sources::include(&site.settings, &root.directory, &[&host.origin.file]);
+            (
+                format!("was applied by an agent, but no agent's object of this site applies {} now", root.file),
+                "its manifest",
+                format!("let an object apply its overlay again; if one outside of this repo does, {sources}"),
+            )
         }
-    })
+    };
+    let message = format!("host {} of {} {what}", host.key, held.cluster);
+    let finding = Finding::new(Code::NoLongerDeclared, message).at(held.origin.name());
+    Some(finding.see(host.origin.name(), left).help(help).for_cluster(&held.cluster))
 }
 
 /// Reports an unassigned host that is no longer declared while the output still patches labels off
@@ -88,14 +88,13 @@ pub(super) fn applied_in_full(
     origin: &Origin,
 ) -> Option<Finding> {
     let by = host.applied_in_full_by.as_ref()?;
-    let mut finding = Finding::new(
-        Code::AppliedInFull,
-        format!("host {} of {cluster} is applied in full by {by}, so an object with labels would erase its spec", host.key),
-    )
-    .at(origin.name());
-    if origin.file != host.origin.file {
-        finding = finding.see(host.origin.name(), "the snapshot, which says so");
-    }
+    let message = format!(
+        "host {} of {cluster} is applied in full by {by}, so an object with labels would erase its spec",
+        host.key
+    );
+    let finding = Finding::new(Code::AppliedInFull, message).at(origin.name());
+    let snapshot = (origin.file != host.origin.file).then(|| host.origin.name());
+    let finding = finding.see_each(snapshot.map(|place| (place, "the snapshot, which says so")));
     Some(finding.help(ONE_RENDERER).for_cluster(cluster))
 }
 
@@ -108,34 +107,21 @@ pub(super) fn applied_during_release(
 ) -> Option<Finding> {
     let by = host.applied_in_full_by.as_ref()?;
     let release = site.state.released.get(&host.key)?;
-    let finding = Finding::new(
-        Code::AppliedInFull,
-        format!(
-            "host {}, which is being released, is applied in full by {by}, so an object without labels would erase its spec",
-            host.key
-        ),
-    );
-    let finding = finding.at(host.origin.name()).help(ONE_RENDERER);
-    match &release.by {
-        Some(cluster) if frozen.contains(cluster) => None,
-        Some(cluster) => Some(finding.for_cluster(cluster)),
-        None => Some(finding),
+    if release.by.as_ref().is_some_and(|cluster| frozen.contains(cluster)) {
+        return None;
     }
+    let message = format!(
+        "host {}, which is being released, is applied in full by {by}, so an object without labels would erase its spec",
+        host.key
+    );
+    let finding = Finding::new(Code::AppliedInFull, message).at(host.origin.name());
+    Some(finding.help(ONE_RENDERER).for_clusters(&release.by))
 }
 
 /// Returns whether the output patches the manifest of the host.
 pub(super) fn was_declared(held: &RecordedAssignment, site: &Site) -> bool {
     let below = held.origin.file.strip_prefix(&site.settings.output);
     below.is_ok_and(layout::is_below_declared)
-}
-
-/// Reports a host whose evidence has weakened; `left` describes its remaining document.
-fn weakened(host: &Host, held: &RecordedAssignment, what: &str, left: &str) -> Finding {
-    let message = format!("host {} of {} {what}", host.key, held.cluster);
-    Finding::new(Code::NoLongerDeclared, message)
-        .at(held.origin.name())
-        .see(host.origin.name(), left)
-        .for_cluster(&held.cluster)
 }
 
 /// Reports a host that is now declared while a frozen cluster still has it as an observed host.

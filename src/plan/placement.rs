@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::base::api::names::Part;
+use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::Origin;
 
 /// A host that is assigned before planning.
@@ -21,6 +21,16 @@ pub(super) struct CurrentAssignment<'a> {
 
 /// Planned hosts of one cluster by part, in inventory order.
 pub type Placement = BTreeMap<Part, Vec<PlacedHost>>;
+
+/// Returns the hosts of a node set.
+pub(super) fn placed_hosts<'p>(
+    placements: &'p BTreeMap<ClusterKey, Placement>,
+    cluster: &ClusterKey,
+    part: &Part,
+) -> impl Iterator<Item = usize> + use<'p> {
+    let hosts = placements.get(cluster).and_then(|placement| placement.get(part));
+    hosts.into_iter().flatten().map(|assigned| assigned.host)
+}
 
 /// A planned host of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -84,14 +84,11 @@ pub(super) struct SharedNamespaces<'a>(HashSet<&'a Namespace>);
 
 impl<'a> SharedNamespaces<'a> {
     /// Returns the namespaces of demands in which some hosts, but not all, are.
-    pub(super) fn new<'d>(
-        demands: impl Iterator<Item = &'d NodeSetDemand<'a>>,
+    pub(super) fn new(
+        demands: &[NodeSetDemand<'a>],
         hosts: impl Iterator<Item = &'a Host>,
-    ) -> Self
-    where
-        'a: 'd,
-    {
-        let own: HashSet<&Namespace> = demands.filter_map(namespace).collect();
+    ) -> Self {
+        let own: HashSet<&Namespace> = demands.iter().filter_map(namespace).collect();
         let mut with_hosts: HashSet<&Namespace> = hosts.map(|host| &host.key.namespace).collect();
         if with_hosts.len() < 2 {
             with_hosts.clear();

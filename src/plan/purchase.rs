@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use kube::core::{Expression, SelectorExt};
+use kube::core::SelectorExt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
 use super::shortage::{ShortageReason, domains_of};
 use super::skew::{DomainLimit, DomainRule};
-use crate::base::api::label_query::required_label;
+use crate::base::api::label_query::{named_values, required_label, requires_label};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
 use crate::base::api::topology_spread::shared_key;
@@ -203,19 +203,16 @@ impl PurchaseSearch<'_, '_> {
         let mut known = kind.known.clone().take(DOMAINS_TRIED);
         let mut chosen = Vec::new();
         let mut own: Vec<usize> = kind.own.clone().take(count).collect();
-        while let Some(last) = own.pop() {
-            let exchange = known.find(|host| {
+        while let Some(last) = own.last()
+            && let Some((host, other)) = known.find_map(|host| {
                 let mut other = bought.clone();
-                other.remove(&last);
-                other.insert(*host);
-                self.suffices(&other)
-            });
-            let Some(host) = exchange else {
-                own.push(last);
-                break;
-            };
-            bought.remove(&last);
-            bought.insert(host);
+                other.remove(last);
+                other.insert(host);
+                self.suffices(&other).then_some((host, other))
+            })
+        {
+            own.pop();
+            *bought = other;
             chosen.push(host);
         }
         chosen.extend(own);
@@ -286,9 +283,7 @@ impl PurchasableKind {
 
 /// Returns the first hosts of each kind.
 fn chosen(kinds: &[PurchasableKind], counts: &[usize]) -> BTreeSet<usize> {
-    let hosts = kinds.iter().zip(counts);
-    let hosts = hosts.flat_map(|(kind, count)| kind.own.clone().take(*count));
-    hosts.collect()
+    kinds.iter().zip(counts).flat_map(|(kind, count)| kind.own.clone().take(*count)).collect()
 }
 
 /// Returns the kinds of hosts that serve some of the demands. `None` if no bought host can serve one
@@ -363,16 +358,10 @@ fn label_choices(
 ) -> Vec<BTreeMap<String, String>> {
     // The labels that it wants, with the values that it names; none if any value will do.
     let mut required: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (expression, _) in &needs.requirements {
-        let (key, values): (_, Vec<&String>) = match expression {
-            Expression::In(key, values) => (key, values.iter().collect()),
-            Expression::Equal(key, value) => (key, vec![value]),
-            Expression::Exists(key) => (key, Vec::new()),
-            Expression::NotIn(..) | Expression::NotEqual(..) | Expression::DoesNotExist(_) => {
-                continue;
-            }
-        };
-        required.entry(key).or_default().extend(values.into_iter().map(String::as_str));
+    let requirements = needs.requirements.iter().map(|(expression, _)| expression);
+    for expression in requirements.filter(|expression| requires_label(expression)) {
+        let values = named_values(expression).into_iter().map(String::as_str);
+        required.entry(required_label(expression)).or_default().extend(values);
     }
     let limiting_keys = needs.limiting_keys();
     let mut choices = vec![BTreeMap::new()];

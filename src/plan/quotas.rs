@@ -108,15 +108,14 @@ impl<'a> QuotaUses<'a> {
         }
         let binding = self.all.iter().filter_map(|quota| {
             let wanted = *wanted.get(&quota.quota.namespace)?;
-            let mut used_by = quota.used_by.clone();
+            let mut quota = quota.clone();
             for (host, cluster) in gone.clone() {
                 let is_counted = cluster.namespace == quota.quota.namespace
                     && quota.quota.counts(&self.site.inventory.hosts[host].labels);
-                let user = used_by.iter_mut().find(|(key, _)| is_counted && key == cluster);
+                let user = quota.used_by.iter_mut().find(|(key, _)| is_counted && key == cluster);
                 user.into_iter().for_each(|(_, hosts)| *hosts -= 1);
             }
-            used_by.retain(|(_, hosts)| *hosts > 0);
-            let quota = QuotaUse { quota: quota.quota.clone(), used_by };
+            quota.used_by.retain(|(_, hosts)| *hosts > 0);
             (wanted > quota.left()).then_some(quota)
         });
         binding.collect()
@@ -134,16 +133,11 @@ pub(super) fn exceeded(site: &Site, plan: &Plan) -> Vec<Finding> {
     let exceeded = all.filter(|(_, quota)| quota.used() > quota.quota.hosts);
     let describe = |(index, quota): (usize, QuotaUse)| {
         let route = ["quotas".into(), index.into(), "hosts".into()];
-        Finding::new(
-            Code::QuotaExceeded,
-            format!(
-                "the clusters of {} have {} of the {quota}",
-                quota.quota.namespace,
-                quota.used()
-            ),
-        )
-        .at(site.settings.place(route))
-        .help("assigned hosts stay; request fewer, or raise the quota")
+        let (namespace, used) = (&quota.quota.namespace, quota.used());
+        let message = format!("the clusters of {namespace} have {used} of the {quota}");
+        Finding::new(Code::QuotaExceeded, message)
+            .at(site.settings.place(route))
+            .help("assigned hosts stay; request fewer, or raise the quota")
     };
     exceeded.map(describe).collect()
 }

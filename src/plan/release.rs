@@ -23,24 +23,17 @@ use crate::site::previous::PendingRelease;
 
 /// Returns the hosts that an earlier run released and that the snapshot does not yet show free.
 pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, PendingRelease> {
-    let mut released = BTreeMap::new();
-    for (key, release) in &site.state.released {
+    let released = site.state.released.iter().filter_map(|(key, release)| {
+        let host = site.inventory.host(key)?;
         // If an agent applies the host in full, writing it once more would erase its spec.
-        let is_ours =
-            |host: &&Host| host.evidence == Evidence::Live && host.applied_in_full_by.is_none();
-        let Some(host) = site.inventory.host(key).filter(is_ours) else {
-            continue;
-        };
+        let is_ours = host.evidence == Evidence::Live && host.applied_in_full_by.is_none();
         let labelled = !host.assignment.claims.is_empty();
-        let proven =
-            !labelled && (release.given_back.labels_seen || annotation_seen(host, release));
-        if !proven {
-            let mut release = release.clone();
-            release.given_back.labels_seen |= labelled;
-            released.insert(key.clone(), release);
-        }
-    }
-    released
+        let was_seen = release.given_back.labels_seen || annotation_seen(host, release);
+        let mut release = release.clone();
+        release.given_back.labels_seen |= labelled;
+        (is_ours && (labelled || !was_seen)).then(|| (key.clone(), release))
+    });
+    released.collect()
 }
 
 /// Returns the observed hosts that this plan releases.
@@ -48,22 +41,16 @@ pub(super) fn newly_released(
     site: &Site,
     assignments: &Assignments<'_>,
 ) -> BTreeMap<HostKey, PendingRelease> {
-    let mut released = BTreeMap::new();
-    for (cluster, index, _) in &assignments.released {
+    let released = assignments.released.iter().filter_map(|(cluster, index, _)| {
         let host = &site.inventory.hosts[*index];
-        if host.evidence == Evidence::Live && !assignments.retained.contains_key(index) {
-            // The round distinguishes the annotation of this release from that of an earlier one.
-            let round =
-                host.assignment.released.map_or(0, |given_back| given_back.round).saturating_add(1);
-            let given_back =
-                ReleaseProgress { labels_seen: !host.assignment.claims.is_empty(), round };
-            released.insert(
-                host.key.clone(),
-                PendingRelease { given_back, by: Some((*cluster).clone()) },
-            );
-        }
-    }
-    released
+        let is_left = !assignments.retained.contains_key(index);
+        // The round distinguishes the annotation of this release from that of an earlier one.
+        let round = host.assignment.released.map_or(0, |seen| seen.round).saturating_add(1);
+        let given_back = ReleaseProgress { labels_seen: !host.assignment.claims.is_empty(), round };
+        let release = PendingRelease { given_back, by: Some((*cluster).clone()) };
+        (host.evidence == Evidence::Live && is_left).then(|| (host.key.clone(), release))
+    });
+    released.collect()
 }
 
 /// Returns whether the snapshot shows that the release has been applied.
@@ -76,48 +63,36 @@ fn annotation_seen(host: &Host, release: &PendingRelease) -> bool {
 pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, PendingRelease>) -> Vec<Finding> {
     let stuck = released.iter().filter_map(|(key, release)| {
         let host = site.inventory.host(key)?;
-        (!host.assignment.claims.is_empty() && annotation_seen(host, release)).then_some(host)
+        if host.assignment.claims.is_empty() || !annotation_seen(host, release) {
+            return None;
+        }
+        let message =
+            format!("host {} was released, but labels of another owner stay on it", host.key);
+        let finding = Finding::new(Code::LabelsStay, message).at(last_label_place(site, host));
+        Some(finding.help(label_removal(site, host)))
     });
-    let describe = |host: &Host| {
-        Finding::new(
-            Code::LabelsStay,
-            format!("host {} was released, but labels of another owner stay on it", host.key),
-        )
-        .at(last_label_place(site, host))
-        .help(format!(
-            "{}: remove them, then take a new snapshot\n{}",
-            label_owner(site, host),
-            removal_command(host)
-        ))
-    };
-    stuck.map(describe).collect()
+    stuck.collect()
 }
 
 /// Reports surplus declared hosts: labels on the live object assign them to a cluster that needs no
 /// more hosts. No file of this repo can remove those labels, because they are not in the manifest
 /// and another field manager owns them.
 pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
-    let stays = |(_, index, how): &&(&ClusterKey, usize, AssignmentMethod)| {
+    let surplus = assignments.released.iter().filter_map(|(cluster, index, how)| {
         let host = &site.inventory.hosts[*index];
-        !can_remove_labels(host, *how) && !has_agent_labels(site, host)
-    };
-    let surplus = assignments.released.iter().filter(stays);
-    let describe = |(cluster, index, _): &(&ClusterKey, usize, AssignmentMethod)| {
-        let host = &site.inventory.hosts[*index];
-        Finding::new(
-            Code::Surplus,
-            format!("host {} has the labels of {cluster}, which needs no more hosts", host.key),
-        )
-        .at(last_label_place(site, host))
-        .help(format!(
-            "if the snapshot is older than the last release, take a new one; otherwise {}: remove them, then take a new \
-             snapshot\n{}",
-            label_owner(site, host),
-            removal_command(host)
-        ))
-        .for_cluster(cluster)
-    };
-    surplus.map(describe).collect()
+        if can_remove_labels(host, *how) || has_agent_labels(site, host) {
+            return None;
+        }
+        let message =
+            format!("host {} has the labels of {cluster}, which needs no more hosts", host.key);
+        let help = format!(
+            "if the snapshot is older than the last release, take a new one; otherwise {}",
+            label_removal(site, host)
+        );
+        let finding = Finding::new(Code::Surplus, message).at(last_label_place(site, host));
+        Some(finding.help(help).for_cluster(cluster))
+    });
+    surplus.collect()
 }
 
 /// Returns the place of the labels of a host that count.
@@ -133,20 +108,18 @@ fn can_remove_labels(host: &Host, how: AssignmentMethod) -> bool {
         || !host.assignment.in_manifest.is_empty()
 }
 
-/// Describes the owner of labels that no file of this repo can remove. An agent that was replaced
+/// Describes the removal of labels that no file of this repo can remove. An agent that was replaced
 /// by another still owns the labels that it applied.
-fn label_owner(site: &Site, host: &Host) -> String {
-    let mut owners = host
-        .assignment
-        .owners
-        .iter()
-        .filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
-    owners.next().map_or("another tool set them".to_owned(), |owner| {
+fn label_removal(site: &Site, host: &Host) -> String {
+    let mut owners = host.assignment.owners.iter();
+    let former = owners.find(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
+    let owner = former.map_or("another tool set them".to_owned(), |owner| {
         format!(
             "{owner} applied them before, and its manager `{}` still owns them",
             owner.manager()
         )
-    })
+    });
+    format!("{owner}: remove them, then take a new snapshot\n{}", removal_command(host))
 }
 
 /// Returns the declared hosts without a cluster whose manifests have assignment labels. Hosts of

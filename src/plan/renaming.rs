@@ -13,7 +13,7 @@ use super::violations::{Violation, own_violation};
 use crate::base::api::names::Part;
 use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
-use crate::site::request::Cluster;
+use crate::site::request::{Cluster, NodeSet};
 
 /// Maximum number of names that disappear at once. Pairing is quadratic in time and memory.
 const MOST: usize = 2_000;
@@ -27,31 +27,21 @@ pub(super) fn inherit<'a>(
     cluster: &'a Cluster,
     site: &Site,
 ) -> bool {
-    let mut heirs: Vec<_> = cluster
-        .node_sets
-        .iter()
-        .filter(|(part, set)| {
-            let is_any_host = set.machine.as_ref().is_some_and(|machine| machine.named.is_none());
-            is_any_host && !assignments.contains_key(part)
-        })
-        .collect();
+    let hosts = &site.inventory.hosts;
+    let is_heir = |(part, set): &(&Part, &NodeSet)| {
+        let is_any_host = set.machine.as_ref().is_some_and(|machine| machine.named.is_none());
+        is_any_host && !assignments.contains_key(part)
+    };
+    let node_sets = cluster.parts().map(|(_, part, set)| (part, set));
+    let mut heirs: Vec<(&Part, &NodeSet)> = node_sets.filter(is_heir).collect();
     // Labels may name the cluster but no machine. A host that a Machine consumes came from a
     // SIPCluster and is not inherited.
-    let is_gone = |part: &Part, assignment: &CurrentAssignment<'_>| {
-        let is_nobodys = part.node.is_some()
-            || !matches!(
-                site.inventory.hosts[assignment.host].live.usage,
-                Some(HostUsage::Consumer(_))
-            );
-        is_nobodys && !cluster.node_sets.contains_key(part)
+    let is_gone = |(part, assignment): &(&Part, CurrentAssignment<'_>)| {
+        let is_consumed = matches!(hosts[assignment.host].live.usage, Some(HostUsage::Consumer(_)));
+        (part.node.is_some() || !is_consumed) && !cluster.node_sets.contains_key(*part)
     };
-    let mut gone: Vec<(&Part, CurrentAssignment<'_>)> = assignments
-        .iter()
-        .flat_map(|(part, part_assignments)| {
-            part_assignments.iter().map(|assignment| (*part, *assignment))
-        })
-        .filter(|(part, assignment)| is_gone(part, assignment))
-        .collect();
+    let all = assignments.iter().flat_map(|(part, all)| all.iter().map(|own| (*part, *own)));
+    let mut gone: Vec<(&Part, CurrentAssignment<'_>)> = all.filter(is_gone).collect();
     if heirs.is_empty() || gone.is_empty() || gone.len() > MOST {
         return false;
     }
@@ -62,7 +52,7 @@ pub(super) fn inherit<'a>(
     let fits = |heir: usize, gone_one: usize| {
         let host = gone[gone_one].1.host;
         // A machine keeps a host that has no operating system yet under its new name too.
-        own_violation(host, &site.inventory.hosts[host], Some(&needs[heir]))
+        own_violation(host, &hosts[host], Some(&needs[heir]))
             .is_none_or(|violation| violation == Violation::NotInstalled)
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;
@@ -106,9 +96,8 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> BipartiteMatching
 
     /// Finds a thing for an heir, by an augmenting path if necessary.
     fn find(&mut self, heir: usize, tried: &mut BTreeSet<usize>) -> bool {
-        let (preferred, others): (Vec<usize>, Vec<usize>) =
-            (0..self.heirs.len()).partition(|thing| (self.is_preferred)(heir, *thing));
-        let things: Vec<usize> = preferred.into_iter().chain(others).collect();
+        let mut things: Vec<usize> = (0..self.heirs.len()).collect();
+        things.sort_by_key(|thing| !(self.is_preferred)(heir, *thing));
         let is_free = |thing: &&usize| self.heirs[**thing].is_none() && (self.fits)(heir, **thing);
         if let Some(free) = things.iter().find(is_free).copied() {
             self.heirs[free] = Some(heir);

@@ -106,10 +106,7 @@ impl SearchResult {
 }
 
 impl ShortDemand {
-    pub(super) fn by_cut(
-        problem: &MatchingProblem,
-        (index, found, cut): (usize, usize, Cut),
-    ) -> Self {
+    pub(super) fn by_cut(problem: &MatchingProblem, cut: Cut) -> Self {
         let classes = cut.classes.iter();
         let capacity: usize = classes.map(|class| problem.capacities[*class]).sum();
         let places = cut.domains.iter().map(|(demand, domain)| {
@@ -117,8 +114,8 @@ impl ShortDemand {
             demand.limit - demand.load.get(domain).copied().unwrap_or_default()
         });
         Self {
-            index,
-            found: HostBounds { least: found, most: found },
+            index: cut.demand,
+            found: HostBounds { least: cut.found, most: cut.found },
             why: ShortageProof::Counted(CutCount {
                 demands: cut.demands.into_iter().collect(),
                 can_be_had: capacity + places.sum::<usize>(),

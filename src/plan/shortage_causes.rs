@@ -10,6 +10,7 @@ use super::eligibility::{self, Availability, Needs};
 use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
+use super::supply::HostSupply;
 use super::topology::occurrences;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::topology_spread::shared_key;
@@ -28,8 +29,7 @@ pub(super) struct DemandLimits {
     is_limited: bool,
     /// A topology key, and its domains in which no further host helps the node set. Of other keys,
     /// those are the domains in which usable hosts are.
-    closed_key: Option<String>,
-    closed_domains: BTreeSet<String>,
+    closed: Option<(String, BTreeSet<String>)>,
     /// Quotas in which the hosts that it may have leave no room for another.
     full_quotas: Vec<Quota>,
 }
@@ -42,24 +42,20 @@ impl DemandLimits {
         demand: usize,
         why: &ShortageProof,
     ) -> Self {
-        let pool = instance.pools[instance.problem.demands[demand].pool];
-        let mut limits = Self {
-            is_limited: false,
-            closed_key: None,
-            closed_domains: BTreeSet::new(),
-            full_quotas: full_quotas(instance, picks, demand),
+        let pool = instance.pool(demand);
+        let count = match why {
+            ShortageProof::Counted(count) => Some(count),
+            _ => None,
         };
-        if let ShortageProof::Counted(count) = why {
-            limits.is_limited = count.is_limited;
-            // A crossing key is no key of the pool's own domains.
-            if pool.crossing.is_empty() {
-                let closed = pool.domains.iter().filter(|(_, at)| count.closed.contains(at));
-                limits.closed_domains =
-                    closed.filter_map(|(value, _)| value.map(str::to_owned)).collect();
-                limits.closed_key = pool.key.map(str::to_owned);
-            }
-        }
-        limits
+        // A crossing key is no key of the pool's own domains.
+        let own_key = pool.key.filter(|_| pool.crossing.is_empty());
+        let closed = count.zip(own_key).map(|(count, key)| {
+            let closed = pool.domains.iter().filter(|(_, at)| count.closed.contains(at));
+            let closed = closed.filter_map(|(value, _)| value.map(str::to_owned));
+            (key.to_owned(), closed.collect())
+        });
+        let full_quotas = full_quotas(instance, picks, demand);
+        Self { is_limited: count.is_some_and(|count| count.is_limited), closed, full_quotas }
     }
 }
 
@@ -77,9 +73,9 @@ fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) 
         let earlier = earlier.filter(|(earlier, _)| earlier.quotas.contains(quota));
         let taken = earlier.flat_map(|(_, picks)| picks).filter(|pick| counts(&pick.class)).count();
         let free = |class: usize| {
-            let is_own = problem.reserved[class].is_none_or(|reserved| reserved == own.group);
             let picked = picked.get(&class).copied().unwrap_or_default();
-            if is_own { problem.capacities[class].saturating_sub(picked) } else { 0 }
+            let left = problem.capacities[class].saturating_sub(picked);
+            if problem.may_have(demand, class) { left } else { 0 }
         };
         // Hosts that several node sets may have count once.
         let mut all: BTreeMap<usize, usize> = BTreeMap::new();
@@ -97,7 +93,7 @@ fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) 
         problem.quotas[**quota] <= taken + available.min(all.into_values().sum())
     };
     let full = own.quotas.iter().filter(is_full);
-    full.map(|quota| instance.quotas[*quota].clone()).collect()
+    full.map(|quota| instance.quotas[*quota].quota.clone()).collect()
 }
 
 /// Constraints without each of which a node set would lack fewer hosts.
@@ -114,9 +110,8 @@ impl ShortageCauses {
     /// Finds the causes of a shortage. Hosts that are gone do not count.
     pub(super) fn new(
         matching: &MatchingHosts<'_>,
-        hosts: &[Host],
+        HostSupply { hosts, gone, .. }: HostSupply<'_, '_>,
         demand: &NodeSetDemand<'_>,
-        gone: &BTreeSet<usize>,
         limits: &DemandLimits,
     ) -> Self {
         let keys = demand.node_set.topology_keys.iter().enumerate();
@@ -162,15 +157,15 @@ pub(super) struct RefusedCounts {
 
 impl<'h> MatchingHosts<'h> {
     /// Finds the hosts, and all rules that refuse each.
-    pub(super) fn new(hosts: &'h [Host], availability: &[Availability], needs: &Needs<'_>) -> Self {
+    pub(super) fn new(supply: HostSupply<'h, '_>, needs: &Needs<'_>) -> Self {
         let mut groups: HashMap<RefusedGroup<'_>, Vec<usize>> = HashMap::new();
         let mut usable_domains = HashSet::new();
-        for (index, host) in hosts.iter().enumerate() {
+        for (index, host) in supply.hosts.iter().enumerate() {
             let mut objections = eligibility::objections(index, host, needs).peekable();
             if objections.peek().is_some_and(|refusal| refusal.is_unasked(host, needs)) {
                 continue;
             }
-            let (only, by_owner) = match &availability[index] {
+            let (only, by_owner) = match &supply.availability[index] {
                 Availability::Free => (None, None),
                 Availability::Only(cluster, refusal) => (Some(cluster.clone()), Some(refusal)),
                 Availability::Refused(refusal) => (None, Some(refusal)),
@@ -219,9 +214,9 @@ impl<'h> MatchingHosts<'h> {
         numbered(domains).any(|(at, domain)| {
             let key = demand.node_set.topology_keys[at].as_str();
             demand.domains.contains(&(key, domain))
-                || match limits.closed_key.as_deref() == Some(key) {
-                    true => limits.closed_domains.contains(domain),
-                    false => self.usable_domains.contains(&(at, domain)),
+                || match &limits.closed {
+                    Some((closed_key, closed)) if closed_key == key => closed.contains(domain),
+                    _ => self.usable_domains.contains(&(at, domain)),
                 }
         })
     }

@@ -98,43 +98,37 @@ impl<'a> MatchingDomains<'a> {
     {
         let limit = |spread: &'q TopologySpread| {
             let key = spread.key.as_str();
-            let mut all: DomainHosts<'q> = (*self.domains(hosts, node_set, key)).clone();
-            let gone = gone.iter().map(|host| &hosts[*host]);
-            for domain in
-                gone.filter(|host| is_match(host, node_set)).filter_map(|host| host.domain(key))
-            {
-                if let Some(left) = all.get_mut(domain) {
-                    *left = left.saturating_sub(1);
-                }
-            }
-            all.retain(|_, hosts| *hosts > 0);
-            all.values_mut().for_each(|hosts| *hosts = 0);
-            for domain in kept.iter().filter_map(|host| hosts[*host].domain(key)) {
-                all.entry(domain).and_modify(|kept| *kept += 1);
-            }
+            let own = |host: &usize| hosts[*host].domain(key);
+            let is_matching = |host: &&usize| is_match(&hosts[**host], node_set);
+            let gone = occurrences(gone.iter().filter(is_matching).filter_map(own));
+            let kept_in = occurrences(kept.iter().filter_map(own));
+            let all = self.domains(hosts, node_set, key);
+            let left = all.iter().filter(|(domain, hosts)| gone.get(*domain) < Some(*hosts));
+            let with_kept = |domain| (domain, kept_in.get(domain).copied().unwrap_or_default());
+            let mut domains: DomainHosts<'q> = left.map(|(domain, _)| with_kept(*domain)).collect();
             let rule = match spread.rule {
                 SpreadRule::MaxSkew { max_skew, min_domains } => {
-                    let counts_from_zero = all.len() < min_domains;
+                    let counts_from_zero = domains.len() < min_domains;
                     DomainRule::Skew(SkewRule { max_skew, counts_from_zero })
                 }
                 SpreadRule::Same => {
-                    let own = |host: &usize| hosts[*host].domain(key);
                     let fullest = fullest_domains(kept.iter().map(own));
                     let staying =
                         kept.iter().filter(|host| replaceable.binary_search(host).is_err());
-                    let staying = fullest_domains(
-                        staying.map(own).filter(|own| own.is_some_and(|own| fullest.contains(own))),
-                    );
-                    let own = if staying.is_empty() { fullest } else { staying };
-                    if !own.is_empty() {
-                        let kept = |domain| (domain, all.get(domain).copied().unwrap_or_default());
-                        all = own.into_iter().map(kept).collect();
+                    let is_fullest =
+                        |own: &Option<&str>| own.is_some_and(|own| fullest.contains(own));
+                    let staying = fullest_domains(staying.map(own).filter(is_fullest));
+                    let chosen = if staying.is_empty() { fullest } else { staying };
+                    if !chosen.is_empty() {
+                        let kept =
+                            |domain| (domain, domains.get(domain).copied().unwrap_or_default());
+                        domains = chosen.into_iter().map(kept).collect();
                     }
                     DomainRule::Same
                 }
                 SpreadRule::Even => return None,
             };
-            Some(DomainLimit { key, rule, domains: all })
+            Some(DomainLimit { key, rule, domains })
         };
         node_set.spread.iter().filter_map(limit).collect()
     }

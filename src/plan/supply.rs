@@ -8,23 +8,23 @@ use crate::site::inventory::Host;
 
 /// Hosts of a site with their availability.
 #[derive(Clone, Copy)]
-pub(super) struct HostSupply<'a> {
-    pub(super) hosts: &'a [Host],
+pub(super) struct HostSupply<'h, 's> {
+    pub(super) hosts: &'h [Host],
     /// The availability of each host.
-    pub(super) availability: &'a [Availability],
+    pub(super) availability: &'s [Availability],
     /// Hosts that count as if they did not exist.
-    pub(super) gone: &'a BTreeSet<usize>,
+    pub(super) gone: &'s BTreeSet<usize>,
 }
 
-impl<'a> HostSupply<'a> {
+impl<'h, 's> HostSupply<'h, 's> {
     /// Returns the hosts that exist.
-    pub(super) fn existing(self) -> impl Iterator<Item = (usize, &'a Host)> {
+    pub(super) fn existing(self) -> impl Iterator<Item = (usize, &'h Host)> {
         let hosts = self.hosts.iter().enumerate();
         hosts.filter(move |(index, _)| !self.gone.contains(index))
     }
 
     /// Returns the clusters for which some host is reserved, because they had it or claim it.
-    pub(super) fn preferred_clusters(self) -> HashSet<&'a ClusterKey> {
+    pub(super) fn preferred_clusters(self) -> HashSet<&'s ClusterKey> {
         let only = self.availability.iter().filter_map(|of| match of {
             Availability::Only(cluster, _) => Some(cluster),
             Availability::Free | Availability::Refused(_) => None,
@@ -34,9 +34,8 @@ impl<'a> HostSupply<'a> {
 
     /// Returns the hosts that some cluster may take, in inventory order.
     pub(super) fn candidates(self) -> Vec<usize> {
-        let all = self.availability.iter().enumerate();
-        let open =
-            all.filter(|(_, of)| !matches!(of, Availability::Refused(_))).map(|(index, _)| index);
-        open.filter(|index| !self.gone.contains(index)).collect()
+        let is_refused = |host: usize| matches!(self.availability[host], Availability::Refused(_));
+        let all = 0..self.availability.len();
+        all.filter(|host| !is_refused(*host) && !self.gone.contains(host)).collect()
     }
 }

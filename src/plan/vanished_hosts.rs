@@ -21,21 +21,23 @@ pub(super) fn vanished(
     if frozen.contains(&held.cluster) {
         return patch_without_host(host, held, site);
     }
-    let gone = || {
-        Finding::new(Code::HostGone, format!("host {host} of {} is missing from the inventory", held.cluster))
-            .at(held.origin.name())
-            .help(if ownership_change::was_declared(held, site) {
-                "it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that \
-                 left the same build: if the machine is gone, delete them all"
-            } else {
-                "it leaves the overlay and is replaced; its BareMetalHost is not deleted"
-            })
-            .for_cluster(&held.cluster)
+    if !site.clusters.contains_key(&held.cluster) {
+        return None;
+    }
+    if let Some(left_out) = site.left_out.get(host) {
+        return Some(still_declared(host, held, left_out));
+    }
+    let message = format!("host {host} of {} is missing from the inventory", held.cluster);
+    let secrets = match ownership_change::was_declared(held, site) {
+        true => {
+            ", and neither are its Secrets that left the same build: if the machine is gone, delete them all"
+        }
+        false => "",
     };
-    let finding = || {
-        site.left_out.get(host).map_or_else(gone, |left_out| still_declared(host, held, left_out))
-    };
-    site.clusters.contains_key(&held.cluster).then(finding)
+    let help =
+        format!("it leaves the overlay and is replaced; its BareMetalHost is not deleted{secrets}");
+    let finding = Finding::new(Code::HostGone, message).at(held.origin.name());
+    Some(finding.help(help).for_cluster(&held.cluster))
 }
 
 /// Reports a host that a kustomization renders although it is not an input. It would lose its

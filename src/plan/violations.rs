@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal};
 use super::placement::CurrentAssignment;
 use super::skew::fullest_domains;
-use super::topology::occurrences;
+use super::topology::{self, occurrences};
 use crate::base::api::host::{PAUSED, UNHEALTHY};
 use crate::base::api::names::Part;
 use crate::base::api::topology_spread::shared_key;
@@ -78,6 +78,9 @@ impl Violation {
     }
 }
 
+/// An assignment with the violation of its host.
+pub(super) type RetainedAssignment<'a> = (Option<Violation>, CurrentAssignment<'a>);
+
 /// Returns the violation of a host by itself, whichever other hosts the node set has. `needs` are the
 /// node set's requirements without those of services; `None` if the cluster has no such node set.
 pub(super) fn own_violation(
@@ -85,31 +88,24 @@ pub(super) fn own_violation(
     host: &Host,
     needs: Option<&Needs<'_>>,
 ) -> Option<Violation> {
-    if host.live.deleting {
-        return Some(Violation::Deleting);
-    }
-    if host.live.failed {
-        return Some(Violation::Failed);
-    }
-    if host.maintenance.is_some() {
-        return Some(Violation::InMaintenance);
-    }
-    let is_for_machines = needs.is_some_and(|needs| !needs.system().is_required());
-    if is_for_machines && host.live.usage == Some(HostUsage::System(EXTERNALLY_PROVISIONED)) {
-        return Some(Violation::Reserved(EXTERNALLY_PROVISIONED));
-    }
-    let is_consumed =
-        matches!(host.live.usage, Some(HostUsage::Consumer(_) | HostUsage::NodeReuse(_)));
-    if is_consumed && needs.is_some_and(|needs| needs.system().is_required()) {
-        return Some(Violation::Consumed);
-    }
-    let is_unused = host.live.usage.is_none();
-    match host.reserved_by {
-        Some(mark) if UNHEALTHY.contains(&mark) => return Some(Violation::Unhealthy),
-        Some(mark) if is_unused && !is_provisioned(host) => {
-            return Some(Violation::Reserved(mark));
-        }
-        Some(_) | None => {}
+    let requires_system = needs.map(|needs| needs.system().is_required());
+    let usage = host.live.usage.as_ref();
+    let is_external = usage == Some(&HostUsage::System(EXTERNALLY_PROVISIONED));
+    let is_consumed = matches!(usage, Some(HostUsage::Consumer(_) | HostUsage::NodeReuse(_)));
+    let is_unhealthy = host.reserved_by.is_some_and(|mark| UNHEALTHY.contains(&mark));
+    let external = Violation::Reserved(EXTERNALLY_PROVISIONED);
+    let conditions = [
+        (host.live.deleting, Violation::Deleting),
+        (host.live.failed, Violation::Failed),
+        (host.maintenance.is_some(), Violation::InMaintenance),
+        (is_external && requires_system == Some(false), external),
+        (is_consumed && requires_system == Some(true), Violation::Consumed),
+        (is_unhealthy, Violation::Unhealthy),
+    ];
+    let met = conditions.into_iter().find(|(is_met, _)| *is_met).map(|(_, violation)| violation);
+    let mark = host.reserved_by.filter(|_| usage.is_none() && !is_provisioned(host));
+    if let Some(violation) = met.or(mark.map(Violation::Reserved)) {
+        return Some(violation);
     }
     let needs = needs?;
     let Some(unmet) = eligibility::unmet(index, host, needs) else {
@@ -180,18 +176,16 @@ pub(super) fn by_retention<'a>(
     node_set: Option<&NodeSet>,
     site: &Site,
     is_used_by_another: impl Fn(usize) -> bool,
-) -> Vec<(Option<Violation>, CurrentAssignment<'a>)> {
+) -> Vec<RetainedAssignment<'a>> {
     let hosts = &site.inventory.hosts;
     let needs = node_set.map(Needs::without_services);
-    let worth = |violation: Option<Violation>, assignment: &CurrentAssignment<'_>| {
+    let worth = |(violation, assignment): &RetainedAssignment<'_>| {
         let host = &hosts[assignment.host];
         let is_in_use = in_use_as(host, assignment.part).is_some()
-            && violation != Some(Violation::UsedByAnother);
-        (host.maintenance.is_some(), !is_in_use, violation, !is_provisioned(host), assignment.how)
+            && *violation != Some(Violation::UsedByAnother);
+        (host.maintenance.is_some(), !is_in_use, *violation, !is_provisioned(host), assignment.how)
     };
-    let order = |(violation, assignment): &(Option<Violation>, CurrentAssignment<'_>)| {
-        (worth(*violation, assignment), assignment.host)
-    };
+    let order = |retained: &RetainedAssignment<'_>| (worth(retained), retained.1.host);
     // The first order decides which of several hosts keeps a shared domain. The second one includes
     // the violations that follow from it.
     let with_violation = assignments.into_iter().map(|assignment| {
@@ -203,18 +197,17 @@ pub(super) fn by_retention<'a>(
         };
         (violation, assignment)
     });
-    let mut violating: Vec<(Option<Violation>, CurrentAssignment<'_>)> = with_violation.collect();
+    let mut violating: Vec<RetainedAssignment<'_>> = with_violation.collect();
     violating.sort_by_cached_key(order);
     let assigned: Vec<usize> = violating.iter().map(|(_, assignment)| assignment.host).collect();
     let single = node_set.and_then(|node_set| common_domain(&assigned, node_set, site));
-    let mut domains: BTreeMap<(&String, &str), usize> = BTreeMap::new();
+    let mut domains: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let most = node_set.map_or(1, |node_set| node_set.max_per_domain);
+    let keys = node_set.map_or(&[][..], |node_set| &node_set.topology_keys);
     for (violation, assignment) in &mut violating {
         let host = &hosts[assignment.host];
-        let keys = node_set.iter().flat_map(|node_set| &node_set.topology_keys);
-        let own = keys.filter_map(|key| Some((key, host.domain(key)?)));
         let mut shares = false;
-        for domain in own {
+        for domain in topology::domains(host, keys) {
             let hosts = domains.entry(domain).or_default();
             *hosts += 1;
             shares |= *hosts > most;
@@ -228,14 +221,16 @@ pub(super) fn by_retention<'a>(
     let Some(key) = node_set.and_then(|node_set| site.spread_key(node_set)) else {
         return violating;
     };
-    let mut kept: BTreeMap<Option<&str>, usize> = BTreeMap::new();
-    let equal = violating.chunk_by(|a, b| worth(a.0, &a.1) == worth(b.0, &b.1));
-    let spread = equal.flat_map(|equal| {
-        let domain =
-            |(_, assignment): &(_, CurrentAssignment<'_>)| hosts[assignment.host].domain(key);
-        evenly(equal, domain, &mut kept)
+    // Of equally good hosts, the first ones of all domains precede the second ones.
+    let mut domain_hosts: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    let with_level = violating.into_iter().map(|retained| {
+        let level = domain_hosts.entry(hosts[retained.1.host].domain(key)).or_default();
+        *level += 1;
+        (*level, retained)
     });
-    spread.collect()
+    let mut spread: Vec<(usize, RetainedAssignment<'_>)> = with_level.collect();
+    spread.sort_by_cached_key(|(level, retained)| (worth(retained), *level));
+    spread.into_iter().map(|(_, retained)| retained).collect()
 }
 
 /// Returns the label of which all hosts of a node set must share a value, and the value that most of its
@@ -261,23 +256,6 @@ fn common_domain<'s>(
     let (room, wanted) = (occurrences(own.clone().chain(spare).flatten()), node_set.wanted());
     let domains = own.flatten().filter(|domain| fullest.contains(domain));
     Some((key, domains.min_by_key(|domain| Reverse(room.get(domain).min(Some(&wanted))))))
-}
-
-/// Orders items so that the first ones, with those that are `kept`, are spread over domains as evenly
-/// as possible. Items of a domain stay in their order.
-fn evenly<'d, T: Copy>(
-    items: &[T],
-    domain: impl Fn(&T) -> Option<&'d str>,
-    kept: &mut BTreeMap<Option<&'d str>, usize>,
-) -> Vec<T> {
-    let mut levels: Vec<(usize, usize)> = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        let kept = kept.entry(domain(item)).or_default();
-        levels.push((*kept, index));
-        *kept += 1;
-    }
-    levels.sort_unstable();
-    levels.into_iter().map(|(_, index)| items[index]).collect()
 }
 
 /// Returns the reason why a host in use must not be taken from its cluster.

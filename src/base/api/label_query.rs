@@ -68,6 +68,20 @@ pub(crate) fn required_label(requirement: &Expression) -> &str {
     key
 }
 
+/// Returns whether a requirement of a selector excludes hosts without its label.
+pub(crate) fn requires_label(requirement: &Expression) -> bool {
+    matches!(requirement, Expression::In(..) | Expression::Equal(..) | Expression::Exists(_))
+}
+
+/// Returns the values that a requirement of a selector names.
+pub(crate) fn named_values(requirement: &Expression) -> Vec<&String> {
+    match requirement {
+        Expression::In(_, values) | Expression::NotIn(_, values) => values.iter().collect(),
+        Expression::Equal(_, value) | Expression::NotEqual(_, value) => vec![value],
+        Expression::Exists(_) | Expression::DoesNotExist(_) => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

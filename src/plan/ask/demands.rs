@@ -6,7 +6,7 @@ use super::{PlanHypothesis, PlannedSite};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::plan::demand::{NodeSetDemand, serving_order};
 use crate::plan::eligibility;
-use crate::plan::placement::PlacedHost;
+use crate::plan::placement::placed_hosts;
 use crate::plan::topology;
 use crate::site::request::{Cluster, NodeSet};
 
@@ -63,24 +63,21 @@ impl<'a> PlannedSite<'a> {
         'a: 'q,
     {
         let (gone, may_move) = (&hypothesis.gone, self.may_move && !node_set.is_named());
-        let stays = self.assigned(cluster, part);
-        let stays = stays.filter(|assigned| !may_move && !gone.contains(&assigned.host));
-        let stays: Vec<PlacedHost> = stays.copied().collect();
+        let hosts = self.hosts_of(cluster, part);
+        let stays: BTreeSet<usize> =
+            hosts.filter(|host| !may_move && !gone.contains(host)).collect();
         let none = BTreeSet::new();
         let without = if hypothesis.is_drain { &none } else { gone };
-        let demand = NodeSetDemand::new(self.site, cluster, part, node_set, &stays)
+        let demand = NodeSetDemand::new(self.site, cluster, part, node_set, stays)
             .with_domain_limits(&self.matching_domains, self.hosts, without);
         if !hypothesis.is_drain {
             return demand;
         }
-        let has = self.assigned(cluster, part).count();
+        let has = self.hosts_of(cluster, part).count();
         let unmoved = if may_move { self.unmoved(&demand, gone) } else { 0 };
         let wanted = demand.wanted.min(has).saturating_sub(unmoved);
-        NodeSetDemand {
-            missing: wanted.saturating_sub(stays.len()),
-            wanted: wanted.max(stays.len()),
-            ..demand
-        }
+        let stays = demand.kept.len();
+        NodeSetDemand { missing: wanted.saturating_sub(stays), wanted: wanted.max(stays), ..demand }
     }
 
     /// Returns the number of hosts that a node set keeps although the planner would not choose them.
@@ -89,7 +86,7 @@ impl<'a> PlannedSite<'a> {
         let mut taken = BTreeMap::new();
         let hosts = self.hosts_of(demand.cluster, demand.part);
         let is_unmoved = |host: &usize| {
-            let asker = demand.asker(&self.availability[*host], None);
+            let asker = demand.asker(&self.availability[*host]);
             let is_refused = eligibility::refusal(*host, &self.hosts[*host], &asker).is_some();
             let domains = topology::domains(&self.hosts[*host], &demand.node_set.topology_keys);
             is_refused
@@ -108,16 +105,6 @@ impl<'a> PlannedSite<'a> {
         cluster: &Cluster,
         part: &Part,
     ) -> impl Iterator<Item = usize> + use<'a> {
-        self.assigned(cluster, part).map(|assigned| assigned.host)
-    }
-
-    fn assigned(
-        &self,
-        cluster: &Cluster,
-        part: &Part,
-    ) -> impl Iterator<Item = &'a PlacedHost> + use<'a> {
-        let placement = self.plan.clusters.get(&cluster.key);
-        let assigned = placement.and_then(|placement| placement.get(part));
-        assigned.into_iter().flatten()
+        placed_hosts(&self.plan.clusters, &cluster.key, part)
     }
 }

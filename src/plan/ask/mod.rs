@@ -126,7 +126,6 @@ impl<'a> PlannedSite<'a> {
         more: &'a [Cluster],
         owners: BTreeMap<usize, &'a ClusterKey>,
     ) -> Self {
-        let none = BTreeSet::new();
         let mut availability = Availability::all(site, &owners, &plan.released, &BTreeSet::new());
         availability.resize(hosts.len(), Availability::Free);
         // The labels of a cluster are removed with the release.
@@ -138,7 +137,8 @@ impl<'a> PlannedSite<'a> {
         let node_sets = all.flat_map(|cluster| cluster.parts());
         let needs = node_sets.map(|(cluster, part, node_set)| Needs::new(cluster, part, node_set));
         let quota_labels = site.settings.quotas.iter().map(|quota| &quota.labels);
-        let classes = HostClasses::for_needs(hosts, &availability, &none, needs, quota_labels);
+        let supply = HostSupply { hosts, availability: &availability, gone: &BTreeSet::new() };
+        let classes = HostClasses::for_needs(supply, needs, quota_labels);
         let matching = classes.pools.iter().map(|_| OnceLock::new()).collect();
         Self {
             quotas: QuotaUses::new(site, owners.iter().map(|(host, key)| (*host, *key))),
@@ -215,9 +215,9 @@ impl<'a> PlannedSite<'a> {
         let other = OnceLock::new();
         let pool = self.classes.pool(demand);
         let matching = pool.map_or(&other, |pool| &self.matching[pool]);
-        let matching = matching
-            .get_or_init(|| MatchingHosts::new(self.hosts, &self.availability, &demand.needs));
-        let causes = ShortageCauses::new(matching, self.hosts, demand, gone, &limits);
+        let supply = self.supply(gone);
+        let matching = matching.get_or_init(|| MatchingHosts::new(supply, &demand.needs));
+        let causes = ShortageCauses::new(matching, supply, demand, &limits);
         let explanation = ShortageExplanation::new(self.site, demand, &causes, &[]);
         Shortage::new(self.site, demand, found, explanation.into(), causes, reason)
     }
@@ -233,11 +233,7 @@ impl<'a> PlannedSite<'a> {
     ) -> Result<Replacements, Vec<NodeSetLack>> {
         let demands = self.demands(hypothesis, QuestionScope::Affected);
         let quotas = self.binding_quotas(&demands, &hypothesis.gone);
-        let supply = HostSupply {
-            hosts: self.hosts,
-            availability: &self.availability,
-            gone: &hypothesis.gone,
-        };
+        let supply = self.supply(&hypothesis.gone);
         let chosen = choose(self.site, supply, &demands, &quotas).into_iter();
         let chosen: Result<Vec<ChosenHosts>, _> = chosen.collect();
         let Ok(chosen) = chosen else {
@@ -274,8 +270,7 @@ impl<'a> PlannedSite<'a> {
         let Some(pool) = self.classes.pool(&demand).map(|pool| &self.classes.pools[pool]) else {
             return surplus;
         };
-        let places = pool.places - pool.domains_of(&demand).count();
-        let free = pool.capacity.min(places);
+        let free = pool.places - pool.domains_of(&demand).count();
         surplus + self.quotas.left(&cluster.key.namespace).map_or(free, |left| free.min(left))
     }
 
@@ -309,9 +304,13 @@ impl<'a> PlannedSite<'a> {
         let quotas = self.binding_quotas(demands, gone);
         let needs = demands.iter().map(|demand| demand.needs.clone());
         let labels = quotas.iter().map(|quota| &quota.quota.labels);
-        let classes = HostClasses::for_needs(self.hosts, &self.availability, gone, needs, labels);
-        let all = BTreeSet::new();
-        unserved(&classes, &all, demands, &quotas).unwrap_or_default()
+        let classes = HostClasses::for_needs(self.supply(gone), needs, labels);
+        unserved(&classes, gone, demands, &quotas).unwrap_or_default()
+    }
+
+    /// Returns all hosts except those that are gone.
+    fn supply<'q>(&'q self, gone: &'q BTreeSet<usize>) -> HostSupply<'a, 'q> {
+        HostSupply { hosts: self.hosts, availability: &self.availability, gone }
     }
 
     /// Returns the quotas that demands could exceed once hosts are gone. Moves cannot heal a quota that

@@ -75,10 +75,8 @@ impl<'a> PlannedSite<'a> {
         let pool = self.classes.pool_of(&needs).into_iter();
         let classes = pool.flat_map(|pool| self.classes.pools[pool].pool.classes());
         let classes = classes.map(|class| &self.classes.classes[class]);
-        let own = classes.filter(|class| {
-            let mut only = class.only.iter();
-            only.all(|only| *only == set.cluster.key)
-        });
+        let is_own = |only: &ClusterKey| *only == set.cluster.key;
+        let own = classes.filter(|class| class.only.as_ref().is_none_or(is_own));
         own.flat_map(|class| &class.hosts).copied().collect()
     }
 }

@@ -1,8 +1,7 @@
 //! Candidates: the classes that demands may use, each with the topology domains that it occupies.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::super::demand::NodeSetDemand;
 use super::super::flow_network::Instance;
 use super::super::skew::DomainRule;
 use crate::site::inventory::Host;
@@ -23,20 +22,15 @@ pub(super) struct Candidate {
 
 /// The classes of every pool in order of preference: fewest missing labels first, then by tier.
 pub(super) struct Candidates<'a> {
+    pub(super) instance: &'a Instance<'a>,
     classes: Vec<Vec<Candidate>>,
-    /// The position of each class in its pools.
-    places: Vec<HashMap<usize, usize>>,
-    /// The pools of each class.
-    pools: Vec<Vec<usize>>,
+    /// The pools of each class, with its position in each.
+    places: Vec<BTreeMap<usize, usize>>,
     /// Indices of topology keys, with values.
     pub(super) limits: Vec<(usize, &'a str)>,
     numbers: HashMap<(usize, &'a str), Limit>,
     /// Domains of the hosts that each demand retains, once per host.
     pub(super) taken: Vec<Vec<Limit>>,
-    /// Maximum number of hosts of each demand in a domain of its topology keys.
-    most: Vec<usize>,
-    /// The topology keys of each demand.
-    topology: Vec<Vec<usize>>,
     /// Required constraints of each demand on domains.
     pub(super) spreads: Vec<Vec<SpreadDomains>>,
     /// Indices of the keys of these constraints.
@@ -60,42 +54,32 @@ impl SpreadDomains {
 
 impl<'a> Candidates<'a> {
     /// Reads the pools of these demands. Other pools stay empty.
-    pub(super) fn new(
-        instance: &Instance<'a>,
-        hosts: &'a [Host],
-        demands: &[(usize, &NodeSetDemand<'a>)],
-    ) -> Self {
+    pub(super) fn new(instance: &'a Instance<'a>, demands: &[usize]) -> Self {
         let problem = &instance.problem;
         let mut all = Self {
+            instance,
             classes: problem.pools.iter().map(|_| Vec::new()).collect(),
-            places: vec![HashMap::new(); problem.pools.len()],
-            pools: vec![Vec::new(); problem.capacities.len()],
+            places: vec![BTreeMap::new(); problem.capacities.len()],
             limits: Vec::new(),
             numbers: HashMap::new(),
             taken: vec![Vec::new(); problem.demands.len()],
-            most: problem.demands.iter().map(|demand| demand.limit).collect(),
-            topology: problem
-                .demands
-                .iter()
-                .map(|demand| instance.pools[demand.pool].limiting.clone())
-                .collect(),
             spreads: vec![Vec::new(); problem.demands.len()],
             spread_keys: HashSet::new(),
         };
         let mut seen = HashSet::new();
-        for &(index, demand) in demands {
+        for &index in demands {
             let pool = problem.demands[index].pool;
             if seen.insert(pool) {
-                all.read(instance, pool);
+                all.read(pool);
             }
-            for host in &demand.kept {
-                let domains = domains_of(instance, &hosts[*host], pool);
-                let taken: Vec<Limit> =
-                    domains.map(|(key, value)| all.number(key, value)).collect();
-                all.taken[index].extend(taken);
+            for host in &instance.demands[index].kept {
+                for (key, value) in domains_of(instance, instance.host(*host), pool) {
+                    let taken = all.number(key, value);
+                    all.taken[index].push(taken);
+                }
             }
-            for skew in &instance.spreads[index] {
-                let Some(key) = instance.topology().iter().position(|key| *key == skew.key) else {
+            for skew in &instance.demands[index].spreads {
+                let Some(key) = instance.key(skew.key) else {
                     continue;
                 };
                 all.spread_keys.insert(key);
@@ -106,7 +90,8 @@ impl<'a> Candidates<'a> {
         all
     }
 
-    fn read(&mut self, instance: &Instance<'a>, pool: usize) {
+    fn read(&mut self, pool: usize) {
+        let instance = self.instance;
         let problem = &instance.problem;
         let keys = &instance.pools[pool].counted;
         let mut classes = Vec::new();
@@ -125,8 +110,7 @@ impl<'a> Candidates<'a> {
         // Stable, so that classes with equally many labels stay in order of their tiers.
         classes.sort_by_key(|candidate| keys.len() - candidate.limits.len());
         for (place, candidate) in classes.iter().enumerate() {
-            self.places[pool].insert(candidate.class, place);
-            self.pools[candidate.class].push(pool);
+            self.places[candidate.class].insert(pool, place);
         }
         self.classes[pool] = classes;
     }
@@ -139,15 +123,9 @@ impl<'a> Candidates<'a> {
     }
 
     /// Returns the domains of a host that a demand retains and its pool limits.
-    pub(super) fn limits_of(
-        &self,
-        instance: &Instance<'_>,
-        host: &Host,
-        pool: usize,
-    ) -> Vec<Limit> {
-        domains_of(instance, host, pool)
-            .filter_map(|domain| self.numbers.get(&domain).copied())
-            .collect()
+    pub(super) fn limits_of(&self, host: &Host, pool: usize) -> Vec<Limit> {
+        let domains = domains_of(self.instance, host, pool);
+        domains.filter_map(|domain| self.numbers.get(&domain).copied()).collect()
     }
 
     /// Returns the constraint by which all hosts of a demand are in a single domain.
@@ -158,7 +136,8 @@ impl<'a> Candidates<'a> {
     /// Returns the maximum number of hosts of a demand in a domain.
     pub(super) fn most(&self, demand: usize, limit: Limit) -> usize {
         let (key, _) = self.limits[limit];
-        if self.topology[demand].contains(&key) { self.most[demand] } else { usize::MAX }
+        let is_limited = self.instance.pool(demand).limiting.contains(&key);
+        if is_limited { self.instance.problem.demands[demand].limit } else { usize::MAX }
     }
 
     /// Returns whether a topology spread constraint counts the hosts in a domain.
@@ -166,21 +145,19 @@ impl<'a> Candidates<'a> {
         self.spread_keys.contains(&self.limits[limit].0)
     }
 
-    pub(super) fn count(&self, pool: usize) -> usize {
-        self.classes[pool].len()
+    /// Returns the classes of a pool.
+    pub(super) fn pool(&self, pool: usize) -> &[Candidate] {
+        &self.classes[pool]
     }
 
-    pub(super) fn at(&self, pool: usize, place: usize) -> &Candidate {
-        &self.classes[pool][place]
-    }
-
-    pub(super) fn all(&self, pool: usize) -> impl Iterator<Item = &Candidate> {
-        self.classes[pool].iter()
+    /// Returns whether a class is in a pool.
+    pub(super) fn has(&self, pool: usize, class: usize) -> bool {
+        self.places[class].contains_key(&pool)
     }
 
     /// Returns a class as a candidate of one of its pools.
     pub(super) fn candidate(&self, pool: usize, class: usize) -> Option<&Candidate> {
-        self.places[pool].get(&class).map(|place| self.at(pool, *place))
+        self.places[class].get(&pool).map(|place| &self.classes[pool][*place])
     }
 
     /// Returns the domains of the hosts of a class in one of its pools.
@@ -189,8 +166,8 @@ impl<'a> Candidates<'a> {
     }
 
     /// Returns the pools of a class, with its position in each.
-    pub(super) fn pools(&self, class: usize) -> impl Iterator<Item = (usize, usize)> {
-        self.pools[class].iter().map(move |pool| (*pool, self.places[*pool][&class]))
+    pub(super) fn pools(&self, class: usize) -> &BTreeMap<usize, usize> {
+        &self.places[class]
     }
 }
 

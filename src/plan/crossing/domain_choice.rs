@@ -8,7 +8,7 @@ use super::candidates::{Candidate, Limit};
 use super::local_search::LocalSearch;
 use crate::site::inventory::natural;
 
-impl<'a> LocalSearch<'a, '_> {
+impl<'a> LocalSearch<'a> {
     /// Picks hosts until a demand is satisfied. Returns whether it succeeds.
     pub(super) fn fill(&mut self, demand: usize) -> bool {
         let domains = self.single_domains(demand);
@@ -35,9 +35,9 @@ impl<'a> LocalSearch<'a, '_> {
         let missing = self.instance.problem.demands[demand].missing;
         // The free hosts and all hosts of each tier.
         let mut hosts: BTreeMap<Limit, BTreeMap<usize, (usize, usize)>> = BTreeMap::new();
-        for candidate in self.candidates.all(self.pool(demand)) {
+        for candidate in self.candidates.pool(self.pool(demand)) {
             if let Some(domain) = spread.domain(&candidate.limits)
-                && self.matching.may_have(demand, candidate.class)
+                && self.instance.problem.may_have(demand, candidate.class)
             {
                 let tiers = hosts.entry(domain).or_default();
                 let (free, all) = tiers.entry(candidate.tier).or_default();
@@ -106,7 +106,7 @@ impl<'a> LocalSearch<'a, '_> {
         crowds.dedup();
         let (largest, _) = *crowds.first()?;
         let pool = self.pool(demand);
-        let free = self.candidates.all(pool).filter_map(|candidate| {
+        let free = self.candidates.pool(pool).iter().filter_map(|candidate| {
             let hosts = count(candidate.class).filter(|hosts| hosts + 1 < largest)?;
             self.matching.is_free(candidate.class).then_some((hosts, candidate))
         });

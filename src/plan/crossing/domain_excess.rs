@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::matching::FlowDemand;
 use super::super::search_result::{ConflictCore, HostBounds, ShortDemand, ShortageProof};
 use super::CrossingSearch;
-use super::candidates::Limit;
+use super::candidates::{Candidate, Limit};
 
-impl CrossingSearch<'_, '_> {
+impl CrossingSearch<'_> {
     /// Returns equal demands for single domains, of which there are too few: a domain has room for a
     /// number of them. Their number is proven without the integer program, which takes long for copies.
     pub(super) fn domain_shortage(&self, demand: usize) -> Option<ConflictCore> {
@@ -25,7 +25,7 @@ impl CrossingSearch<'_, '_> {
             return None;
         }
         let mut hosts: BTreeMap<Limit, usize> = BTreeMap::new();
-        for candidate in candidates.all(pool) {
+        for candidate in candidates.pool(pool) {
             let domain = spread.domain(&candidate.limits)?;
             if problem.reserved[candidate.class].is_some() {
                 return None;
@@ -56,12 +56,12 @@ impl CrossingSearch<'_, '_> {
     /// Returns why a demand cannot meet a constraint on domains with any hosts that it may use.
     pub(super) fn constraint_excess(&self, demand: usize) -> Option<ShortDemand> {
         let problem = &self.instance.problem;
-        let FlowDemand { pool, group, missing, .. } = problem.demands[demand];
-        self.instance.spreads[demand].iter().find_map(|skew| {
+        let FlowDemand { pool, missing, .. } = problem.demands[demand];
+        self.instance.demands[demand].spreads.iter().find_map(|skew| {
             let mut available: HashMap<&str, usize> = HashMap::new();
-            let key = self.instance.topology().iter().position(|key| *key == skew.key)?;
-            for class in self.placing.candidates.all(pool).map(|candidate| candidate.class) {
-                if problem.reserved[class].is_none_or(|reserved| reserved == group)
+            let key = self.instance.key(skew.key)?;
+            for &Candidate { class, .. } in self.placing.candidates.pool(pool) {
+                if problem.may_have(demand, class)
                     && let Some(domain) = self.instance.value(class, key)
                 {
                     *available.entry(domain).or_default() += problem.capacities[class];

@@ -18,18 +18,16 @@ use microlp::{
     SolveOutcome, Variable,
 };
 
-use super::super::matching::MatchingProblem;
 use super::super::skew::{DomainRule, SkewRule};
 use super::super::topology::occurrences;
 use super::candidates::{Candidates, Limit};
-use crate::base::grouping::grouped_in_order;
+use crate::base::grouping::{grouped, grouped_in_order};
 
 /// Maximum number of variables in a program.
 const MOST_VARIABLES: usize = 40_000;
 
 /// A question to the integer program.
 pub(super) struct Question<'q> {
-    pub(super) problem: &'q MatchingProblem,
     pub(super) candidates: &'q Candidates<'q>,
     pub(super) demands: &'q [usize],
     /// Number of hosts that each demand lacks.
@@ -61,20 +59,21 @@ type ClassProperties = (Option<usize>, Vec<usize>, Vec<(usize, Vec<Limit>)>);
 struct TakeVariable {
     demand: usize,
     group: usize,
-    most: usize,
 }
 
 impl Question<'_> {
     /// Answers within a share of the remaining steps: simplex iterations, weighted with the size of the
     /// program.
     pub(super) fn answer(&self, budget: &mut u64, share: u64) -> SolverAnswer {
+        let problem = &self.candidates.instance.problem;
         let (groups, sizes) = self.groups();
+        let mut program = LinearRows::default();
         let mut takes: Vec<TakeVariable> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), (Vec<usize>, usize)> = BTreeMap::new();
         let mut constrained: Vec<SpreadTakes> = Vec::new();
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
-            let of = &self.problem.demands[demand];
+            let of = &problem.demands[demand];
             let taken = occurrences(self.candidates.taken[demand].iter().copied());
             // Number of further hosts of the demand in a domain.
             let room = |limit: &Limit| match (self.limits)(*limit) {
@@ -84,29 +83,29 @@ impl Question<'_> {
                 }
                 false => usize::MAX,
             };
-            for (group, ((reserved, quotas, pools), _)) in groups.iter().enumerate() {
+            for (group, ((_, quotas, pools), classes)) in groups.iter().enumerate() {
                 let Some((_, limits)) = pools.iter().find(|(pool, _)| *pool == of.pool) else {
                     continue;
                 };
-                let is_reserved = reserved.is_some_and(|reserved| reserved != of.group);
                 let single = self.candidates.single(demand).filter(|_| (self.spreads)(demand));
                 if single.is_some_and(|spread| spread.domain(limits).is_none()) {
                     continue;
                 }
                 let most = sizes[group].min((self.missing)(demand));
                 let most = limits.iter().map(room).min().unwrap_or(most).min(most);
-                if most == 0 || is_reserved {
+                if most == 0 || !problem.may_have(demand, classes[0]) {
                     continue;
                 }
+                let take = program.variable(most);
                 for limit in limits {
                     let (takes_of, most) = limited.entry((demand, *limit)).or_default();
-                    takes_of.push(takes.len());
+                    takes_of.push(take);
                     *most = room(limit);
                 }
                 for quota in of.quotas.iter().filter(|quota| quotas.contains(quota)) {
-                    counted.entry(*quota).or_default().push(takes.len());
+                    counted.entry(*quota).or_default().push(take);
                 }
-                takes.push(TakeVariable { demand, group, most });
+                takes.push(TakeVariable { demand, group });
             }
             if (self.spreads)(demand) {
                 let spreads = self.candidates.spreads[demand].iter();
@@ -121,24 +120,20 @@ impl Question<'_> {
                 }));
             }
         }
-        let mut demand_variables: BTreeMap<usize, Vec<usize>> =
-            self.demands.iter().map(|demand| (*demand, Vec::new())).collect();
-        let mut group_variables: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (at, take) in takes.iter().enumerate() {
-            demand_variables.entry(take.demand).or_default().push(at);
-            group_variables.entry(take.group).or_default().push(at);
-        }
-        let most = |takes_of: &[usize]| takes_of.iter().map(|at| takes[*at].most).sum::<usize>();
+        let by_demand = grouped(takes.iter().enumerate().map(|(at, take)| (take.demand, at)));
+        let by_group = grouped(takes.iter().enumerate().map(|(at, take)| (take.group, at)));
+        let bounds = program.bounds.clone();
+        let most = |takes_of: &[usize]| takes_of.iter().map(|at| bounds[*at]).sum::<usize>();
         let missing = self.missing;
         // Too few candidates need no search.
-        if demand_variables.iter().any(|(demand, of)| most(of) < missing(*demand)) {
+        let all_of = |demand: &usize| by_demand.get(demand).map_or(0, |takes_of| most(takes_of));
+        if self.demands.iter().any(|demand| all_of(demand) < missing(*demand)) {
             return SolverAnswer::Impossible;
         }
-        let mut program = LinearRows::new(takes.iter().map(|take| take.most).collect());
-        for (demand, of) in &demand_variables {
+        for (demand, of) in &by_demand {
             program.add(of, ComparisonOp::Ge, missing(*demand));
         }
-        let host_rows = group_variables.iter().map(|(group, of)| (of, sizes[*group]));
+        let host_rows = by_group.iter().map(|(group, of)| (of, sizes[*group]));
         let domain_rows = limited.values().map(|(of, most)| (of, *most));
         let quota_rows =
             counted.iter().filter_map(|(quota, of)| Some((of, (self.quotas)(*quota)?)));
@@ -162,11 +157,12 @@ impl Question<'_> {
 
     /// Groups equal classes, and returns the number of hosts of each group.
     fn groups(&self) -> (Vec<(ClassProperties, Vec<usize>)>, Vec<usize>) {
+        let problem = &self.candidates.instance.problem;
         let pools: BTreeSet<usize> =
-            self.demands.iter().map(|demand| self.problem.demands[*demand].pool).collect();
+            self.demands.iter().map(|demand| problem.demands[*demand].pool).collect();
         let mut class_pools: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
         for pool in pools {
-            for candidate in self.candidates.all(pool) {
+            for candidate in self.candidates.pool(pool) {
                 let limits = candidate
                     .limits
                     .iter()
@@ -177,8 +173,8 @@ impl Question<'_> {
             }
         }
         let groups = grouped_in_order(class_pools.into_iter().map(|(class, pools)| {
-            let quotas = self.problem.counts(class).to_vec();
-            ((self.problem.reserved[class], quotas, pools), class)
+            let quotas = problem.counts(class).to_vec();
+            ((problem.reserved[class], quotas, pools), class)
         }));
         let sizes = groups
             .iter()
@@ -194,7 +190,7 @@ impl Question<'_> {
         values: &[usize],
         groups: &[(ClassProperties, Vec<usize>)],
     ) -> Vec<(usize, usize)> {
-        let mut free: HashMap<usize, usize> = HashMap::new();
+        let mut free = self.hosts.to_vec();
         let mut missing: HashMap<usize, usize> = HashMap::new();
         let mut placed = Vec::new();
         for (TakeVariable { demand, group, .. }, value) in takes.iter().zip(values) {
@@ -202,9 +198,8 @@ impl Question<'_> {
             let mut wanted = (*value).min(*missing);
             *missing -= wanted;
             for class in &groups[*group].1 {
-                let free = free.entry(*class).or_insert_with(|| self.hosts[*class]);
-                let count = wanted.min(*free);
-                *free -= count;
+                let count = wanted.min(free[*class]);
+                free[*class] -= count;
                 wanted -= count;
                 placed.extend(std::iter::repeat_n((*demand, *class), count));
             }
@@ -274,16 +269,13 @@ struct LinearRow {
 }
 
 /// An integer program without objective: variables from 0 to a bound, and rows.
+#[derive(Default)]
 struct LinearRows {
     bounds: Vec<usize>,
     rows: Vec<LinearRow>,
 }
 
 impl LinearRows {
-    fn new(bounds: Vec<usize>) -> Self {
-        Self { bounds, rows: Vec::new() }
-    }
-
     fn variable(&mut self, most: usize) -> usize {
         self.bounds.push(most);
         self.bounds.len() - 1

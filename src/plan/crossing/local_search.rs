@@ -20,9 +20,9 @@ const MOST_CHAINS: usize = 64;
 const MOST_EXHAUSTED: usize = 16;
 
 /// The placement so far.
-pub(super) struct LocalSearch<'a, 'c> {
+pub(super) struct LocalSearch<'a> {
     pub(super) instance: &'a Instance<'a>,
-    pub(super) candidates: &'c Candidates<'a>,
+    pub(super) candidates: &'a Candidates<'a>,
     pub(super) matching: Matching<'a>,
     /// Number of hosts of each demand in each limited domain.
     used: Vec<HashMap<Limit, usize>>,
@@ -43,12 +43,13 @@ struct Link {
     before: Option<(usize, usize)>,
 }
 
-impl<'a, 'c> LocalSearch<'a, 'c> {
-    pub(super) fn new(instance: &'a Instance<'a>, candidates: &'c Candidates<'a>) -> Self {
+impl<'a> LocalSearch<'a> {
+    pub(super) fn new(candidates: &'a Candidates<'a>) -> Self {
+        let instance = candidates.instance;
         let used = candidates.taken.iter();
         let used = used.map(|taken| occurrences(taken.iter().copied()).into_iter().collect());
-        let live =
-            (0..instance.problem.pools.len()).map(|pool| (0..candidates.count(pool)).collect());
+        let live = (0..instance.problem.pools.len())
+            .map(|pool| (0..candidates.pool(pool).len()).collect());
         Self {
             instance,
             candidates,
@@ -97,7 +98,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             if !self.matching.is_short(demand) {
                 break;
             }
-            let candidate = self.candidates.at(pool, self.live[pool][at]);
+            let candidate = &self.candidates.pool(pool)[self.live[pool][at]];
             exhausted += usize::from(!self.matching.is_free(candidate.class));
             while self.matching.is_short(demand)
                 && self.matching.is_free(candidate.class)
@@ -135,11 +136,11 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                     own.all(|limit| !skew.domains.contains(limit) || used(limit) < *most)
                 })
             };
-            let places = self.live[pool].iter().map(|place| self.candidates.at(pool, *place));
+            let places = self.live[pool].iter().map(|place| &self.candidates.pool(pool)[*place]);
             let fitting = places.filter(|candidate| {
                 self.matching.is_free(candidate.class)
                     && is_even(candidate)
-                    && self.matching.may_have(demand, candidate.class)
+                    && self.instance.problem.may_have(demand, candidate.class)
                     && !self.exceeds(demand, candidate.class, None)
                     && self.clashes(demand, candidate, None).next().is_none()
             });
@@ -152,12 +153,12 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
 
     fn forget_exhausted(&mut self, pool: usize) {
         let Self { candidates, matching, live, .. } = self;
-        live[pool].retain(|place| matching.is_free(candidates.at(pool, *place).class));
+        live[pool].retain(|place| matching.is_free(candidates.pool(pool)[*place].class));
     }
 
     /// Returns whether a demand may have a class once it has left `left`.
     pub(super) fn fits(&self, demand: usize, candidate: &Candidate, left: Option<usize>) -> bool {
-        self.matching.may_have(demand, candidate.class)
+        self.instance.problem.may_have(demand, candidate.class)
             && !self.exceeds(demand, candidate.class, left)
             && self.clashes(demand, candidate, left).next().is_none()
             && self.is_even(demand, candidate, left)
@@ -205,7 +206,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     fn clashes(
         &self,
         demand: usize,
-        candidate: &'c Candidate,
+        candidate: &'a Candidate,
         left: Option<usize>,
     ) -> impl Iterator<Item = Limit> {
         let left = left.map(|class| self.candidates.class_limits(self.pool(demand), class));
@@ -256,8 +257,8 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
         self.matching.unpick(demand, FlowUnit { domain: candidate.domain, class });
         self.count(demand, class, false);
         for (pool, place) in self.candidates.pools(class) {
-            if let Err(at) = self.live[pool].binary_search(&place) {
-                self.live[pool].insert(at, place);
+            if let Err(at) = self.live[*pool].binary_search(place) {
+                self.live[*pool].insert(at, *place);
             }
         }
     }
@@ -273,9 +274,9 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     /// Replaces a retained host by a spare one. Returns whether there is one.
     pub(super) fn replace(&mut self, demand: usize, host: &Host) -> bool {
         let instance = self.instance;
-        let limits = self.candidates.limits_of(instance, host, self.pool(demand));
+        let limits = self.candidates.limits_of(host, self.pool(demand));
         let mut quotas = instance.problem.demands[demand].quotas.clone();
-        quotas.retain(|quota| instance.quotas[*quota].counts(&host.labels));
+        quotas.retain(|quota| instance.quotas[*quota].quota.counts(&host.labels));
         self.count_host(demand, &limits, &quotas, false);
         self.matching.wanted[demand] += 1;
         let found = self.fill(demand);
@@ -299,13 +300,13 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 continue;
             }
             let is_better = |place: &&usize| {
-                let other = self.candidates.at(pool, **place);
+                let other = &self.candidates.pool(pool)[**place];
                 other.limits.len() > labels
                     && self.matching.is_free(other.class)
                     && self.fits(demand, other, Some(pick.class))
             };
             if let Some(better) = self.live[pool].iter().find(is_better) {
-                let class = self.candidates.at(pool, *better).class;
+                let class = self.candidates.pool(pool)[*better].class;
                 self.leave(demand, pick.class);
                 self.put(demand, class);
             }
@@ -325,7 +326,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             if self.live[pool]
                 .iter()
                 .take(MOST_EXHAUSTED)
-                .all(|place| !self.matching.is_free(self.candidates.at(pool, *place).class))
+                .all(|place| !self.matching.is_free(self.candidates.pool(pool)[*place].class))
             {
                 self.forget_exhausted(pool);
             }
@@ -333,10 +334,10 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
             let mut ends = Vec::new();
             for place in &self.live[pool] {
                 looks += 1;
-                let candidate = self.candidates.at(pool, *place);
+                let candidate = &self.candidates.pool(pool)[*place];
                 let class = candidate.class;
                 if !self.matching.is_free(class)
-                    || !self.matching.may_have(demand, class)
+                    || !self.instance.problem.may_have(demand, class)
                     || self.exceeds(demand, class, left)
                     || left == Some(class)
                 {
@@ -371,7 +372,7 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
                 }
             }
             // A class without a free host is open if one of its users can move elsewhere.
-            for candidate in self.candidates.all(pool) {
+            for candidate in self.candidates.pool(pool) {
                 looks += 1;
                 let class = candidate.class;
                 if self.matching.is_free(class)
@@ -396,25 +397,21 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     fn in_the_way(
         &self,
         demand: usize,
-        candidate: &'c Candidate,
+        candidate: &'a Candidate,
         left: Option<usize>,
     ) -> BlockingHosts {
         let clashes: Vec<Limit> = self.clashes(demand, candidate, left).collect();
-        if clashes.is_empty() && !self.is_even(demand, candidate, left) {
-            return BlockingHosts::More;
-        }
         let Some(first) = clashes.first() else {
-            return BlockingHosts::Nothing;
+            let is_even = self.is_even(demand, candidate, left);
+            return if is_even { BlockingHosts::Nothing } else { BlockingHosts::More };
         };
         let pool = self.pool(demand);
+        let limits = |class| self.candidates.class_limits(pool, class);
         let mut picks = self.matching.picks[demand].iter().map(|pick| pick.class);
-        let first_pick = picks.find(|class| {
-            Some(*class) != left && self.candidates.class_limits(pool, *class).contains(first)
-        });
-        let Some(other) = first_pick else {
+        let blocks = |class: &usize| Some(*class) != left && limits(*class).contains(first);
+        let Some(other) = picks.find(blocks) else {
             return BlockingHosts::More;
         };
-        let limits = |class| self.candidates.class_limits(pool, class);
         let is_alone = |limit: &Limit| {
             let left = usize::from(left.is_some_and(|left| limits(left).contains(limit)));
             limits(other).contains(limit)
@@ -428,37 +425,38 @@ impl<'a, 'c> LocalSearch<'a, 'c> {
     fn follow(&mut self, links: &[Link], end: usize, class: usize) -> bool {
         let mut next = Some((end, class));
         let mut moves: Vec<(usize, Option<usize>, usize)> = Vec::new();
-        let mut complete = true;
         while let Some((at, class)) = next {
             let Link { demand, left, before } = links[at];
-            if let Some(left) = left {
-                // An earlier move of the chain has taken this pick already.
-                if !self.matching.picks[demand].iter().any(|pick| pick.class == left) {
-                    complete = false;
-                    break;
+            if !self.exchange(demand, left, class) {
+                // In reverse, because later moves use what earlier ones left.
+                for (demand, left, class) in moves.into_iter().rev() {
+                    self.leave(demand, class);
+                    left.into_iter().for_each(|left| self.put(demand, left));
                 }
-                self.leave(demand, left);
+                return false;
             }
-            let candidate = self.candidates.candidate(self.pool(demand), class);
-            if !self.matching.is_free(class)
-                || !candidate.is_some_and(|candidate| self.fits(demand, candidate, None))
-            {
-                left.into_iter().for_each(|left| self.put(demand, left));
-                complete = false;
-                break;
-            }
-            self.put(demand, class);
             moves.push((demand, left, class));
             next = before;
         }
-        if !complete {
-            // In reverse, because later moves use what earlier ones left.
-            for (demand, left, class) in moves.into_iter().rev() {
-                self.leave(demand, class);
-                left.into_iter().for_each(|left| self.put(demand, left));
+        true
+    }
+
+    /// Lets a demand leave a class for another one. Returns whether it has the first and may have the
+    /// second.
+    fn exchange(&mut self, demand: usize, left: Option<usize>, class: usize) -> bool {
+        if let Some(left) = left {
+            // An earlier move of the chain may have taken this pick already.
+            if !self.matching.picks[demand].iter().any(|pick| pick.class == left) {
+                return false;
             }
+            self.leave(demand, left);
         }
-        complete
+        let candidate = self.candidates.candidate(self.pool(demand), class);
+        let fits = self.matching.is_free(class)
+            && candidate.is_some_and(|candidate| self.fits(demand, candidate, None));
+        let taken = if fits { Some(class) } else { left };
+        taken.into_iter().for_each(|class| self.put(demand, class));
+        fits
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reduces a conflict to a minimal set of demands and topology domains.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::super::search_result::{ConflictCore, HostBounds};
 use super::CrossingSearch;
@@ -18,7 +18,7 @@ pub(super) enum Relaxed {
     Quotas,
 }
 
-impl CrossingSearch<'_, '_> {
+impl CrossingSearch<'_> {
     /// Removes unnecessary demands from those that conflict with a cluster, then unnecessary domains and
     /// quotas.
     pub(super) fn core(&mut self, cluster: &[usize], relaxed: Relaxed) -> ConflictCore {
@@ -26,51 +26,47 @@ impl CrossingSearch<'_, '_> {
         let (problem, candidates) = (&instance.problem, placing.candidates);
         // Demands that are served last are removed first.
         let last_first = cluster.iter().rev().chain(accepted.iter().rev());
-        let mut demands: Vec<usize> = last_first.copied().collect();
-        let pools: BTreeSet<usize> =
-            demands.iter().map(|demand| problem.demands[*demand].pool).collect();
-        let all: BTreeSet<Limit> = pools
-            .iter()
-            .filter(|_| relaxed != Relaxed::Topology)
-            .flat_map(|pool| candidates.all(*pool))
-            .flat_map(|candidate| candidate.limits.iter().copied())
-            .collect();
+        let demands: Vec<usize> = last_first.copied().collect();
+        let (mut limits, mut constrained) = (BTreeSet::new(), Vec::new());
+        if relaxed != Relaxed::Topology {
+            let pools: BTreeSet<usize> =
+                demands.iter().map(|demand| problem.demands[*demand].pool).collect();
+            let classes = pools.iter().flat_map(|pool| candidates.pool(*pool));
+            limits.extend(classes.flat_map(|candidate| candidate.limits.iter().copied()));
+            constrained = demands.clone();
+            constrained.retain(|demand| !candidates.spreads[*demand].is_empty());
+        }
         let mut is_minimal = true;
-        let mut is_impossible =
-            |demands: &[usize], limits: &[Limit], quotas: &[usize], constrained: &[usize]| {
-                let limits: BTreeSet<Limit> = limits.iter().copied().collect();
-                let limits = |limit: Limit| limits.contains(&limit);
-                let missing = |demand: usize| problem.demands[demand].missing;
-                let question = Question {
-                    problem,
-                    candidates,
-                    demands,
-                    missing: &missing,
-                    hosts: &problem.capacities,
-                    limits: &limits,
-                    quotas: &|quota| quotas.contains(&quota).then(|| problem.quotas[quota]),
-                    spreads: &|demand| constrained.contains(&demand),
-                };
-                let answer = question.answer(budget, SHARE);
-                is_minimal &= answer != SolverAnswer::Undecided;
-                answer == SolverAnswer::Impossible
+        let mut is_conflict = |core: &ConflictCore| {
+            let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
+            let question = Question {
+                candidates,
+                demands: &core.demands,
+                missing: &|demand| problem.demands[demand].missing,
+                hosts: &problem.capacities,
+                limits: &|limit| limits.contains(&limit),
+                quotas: &|quota| core.quotas.contains(&quota).then(|| problem.quotas[quota]),
+                spreads: &|demand| core.constrained.contains(&demand),
             };
-        let mut limits: Vec<Limit> = all.into_iter().collect();
-        let mut quotas: Vec<usize> = (0..problem.quotas.len()).collect();
-        let is_skewed = |demand: &usize| {
-            relaxed != Relaxed::Topology && !candidates.spreads[*demand].is_empty()
+            let answer = question.answer(budget, SHARE);
+            is_minimal &= answer != SolverAnswer::Undecided;
+            answer == SolverAnswer::Impossible
         };
-        let mut constrained: Vec<usize> = demands.iter().copied().filter(is_skewed).collect();
-        shrink(&mut demands, |demands| is_impossible(demands, &limits, &quotas, &constrained));
-        constrained.retain(|demand| demands.contains(demand));
-        shrink(&mut limits, |limits| is_impossible(&demands, limits, &quotas, &constrained));
-        shrink(&mut quotas, |quotas| is_impossible(&demands, &limits, quotas, &constrained));
-        shrink(&mut constrained, |constrained| {
-            is_impossible(&demands, &limits, &quotas, constrained)
-        });
-        demands.sort_unstable();
-        constrained.sort_unstable();
-        ConflictCore { demands, limits, quotas, constrained, is_minimal }
+        let mut core = ConflictCore {
+            demands,
+            limits: limits.into_iter().collect(),
+            quotas: (0..problem.quotas.len()).collect(),
+            constrained,
+            is_minimal: false,
+        };
+        shrink(&mut core, |core| &mut core.demands, &mut is_conflict);
+        core.constrained.retain(|demand| core.demands.contains(demand));
+        shrink(&mut core, |core| &mut core.limits, &mut is_conflict);
+        shrink(&mut core, |core| &mut core.quotas, &mut is_conflict);
+        shrink(&mut core, |core| &mut core.constrained, &mut is_conflict);
+        core.demands.sort_unstable();
+        core.constrained.sort_unstable();
+        ConflictCore { is_minimal, ..core }
     }
 
     /// Returns how many hosts each demand of a cluster can have, one after the other, in addition to
@@ -78,7 +74,7 @@ impl CrossingSearch<'_, '_> {
     pub(super) fn most(&mut self, cluster: &[usize], relaxed: Relaxed) -> Vec<HostBounds> {
         let Self { instance, placing, accepted, budget, .. } = self;
         let (problem, candidates) = (&instance.problem, placing.candidates);
-        let mut found: BTreeMap<usize, HostBounds> = BTreeMap::new();
+        let mut found: Vec<HostBounds> = Vec::new();
         let demands: Vec<usize> = accepted.iter().chain(cluster).copied().collect();
         for last in cluster {
             // Binary search for the largest number of hosts that can be placed.
@@ -86,21 +82,17 @@ impl CrossingSearch<'_, '_> {
             let mut proven = most;
             while least < most {
                 let middle = (least + most).div_ceil(2);
-                let missing = |demand: usize| match found.get(&demand) {
-                    Some(found) => found.least,
-                    None if demand == *last => middle,
-                    None if cluster.contains(&demand) => 0,
+                let missing = |demand: usize| match cluster.iter().position(|own| *own == demand) {
+                    Some(at) if at == found.len() => middle,
+                    Some(at) => found.get(at).map_or(0, |found| found.least),
                     None => problem.demands[demand].missing,
                 };
-                let limits = |_: Limit| relaxed != Relaxed::Topology;
-                let demands = &demands;
                 let question = Question {
-                    problem,
                     candidates,
-                    demands,
+                    demands: &demands,
                     missing: &missing,
                     hosts: &problem.capacities,
-                    limits: &limits,
+                    limits: &|_| relaxed != Relaxed::Topology,
                     quotas: &|quota| (relaxed != Relaxed::Quotas).then(|| problem.quotas[quota]),
                     spreads: &|_| relaxed != Relaxed::Topology,
                 };
@@ -110,21 +102,26 @@ impl CrossingSearch<'_, '_> {
                     SolverAnswer::Undecided => most = middle - 1,
                 }
             }
-            found.insert(*last, HostBounds { least, most: proven });
+            found.push(HostBounds { least, most: proven });
         }
-        cluster.iter().filter_map(|demand| found.get(demand).copied()).collect()
+        found
     }
 }
 
-/// Removes items while the rest still `holds`: many at once, then fewer.
-fn shrink(items: &mut Vec<usize>, mut holds: impl FnMut(&[usize]) -> bool) {
-    let mut size = items.len().div_ceil(2).max(1);
+/// Removes parts of one kind while the rest is still a conflict: many at once, then fewer.
+fn shrink(
+    core: &mut ConflictCore,
+    parts: fn(&mut ConflictCore) -> &mut Vec<usize>,
+    is_conflict: &mut impl FnMut(&ConflictCore) -> bool,
+) {
+    let mut size = parts(core).len().div_ceil(2).max(1);
     loop {
         let mut at = 0;
-        while at < items.len() {
-            let end = (at + size).min(items.len());
-            let rest: Vec<usize> = items[..at].iter().chain(&items[end..]).copied().collect();
-            if holds(&rest) { *items = rest } else { at = end }
+        while at < parts(core).len() {
+            let mut rest = core.clone();
+            let end = (at + size).min(parts(core).len());
+            parts(&mut rest).drain(at..end);
+            if is_conflict(&rest) { *core = rest } else { at = end }
         }
         if size == 1 {
             return;

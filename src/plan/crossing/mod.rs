@@ -25,14 +25,12 @@ mod relaxations;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
 use super::matching::MatchingProblem;
 use super::search_result::{
     ConflictCore, DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof,
     replace_each,
 };
-use crate::site::inventory::Host;
 use candidates::{Candidates, Limit};
 use integer_program::{Question, SolverAnswer};
 use local_search::LocalSearch;
@@ -53,20 +51,13 @@ const STEPS_OF_ALL: u64 = 100_000_000;
 const FIRST_NEIGHBORS: usize = 2;
 const MORE_NEIGHBORS: usize = 3;
 
-/// Serves clusters one by one and then replaces hosts by spare ones. `demands` has all demands of
-/// these clusters by index.
-pub(super) fn serve<'a, 'i>(
-    instance: &Instance<'a>,
-    hosts: &'a [Host],
-    demands: &[(usize, &NodeSetDemand<'a>)],
-    clusters: impl Iterator<Item = &'i [usize]>,
-    steps: u64,
-) -> SearchResult {
-    let candidates = Candidates::new(instance, hosts, demands);
+/// Serves clusters one by one and then replaces hosts by spare ones.
+pub(super) fn serve(instance: &Instance<'_>, clusters: &[&[usize]], steps: u64) -> SearchResult {
+    let candidates = Candidates::new(instance, &clusters.concat());
     let problems = OnceCell::new();
     let mut search = CrossingSearch {
         instance,
-        placing: LocalSearch::new(instance, &candidates),
+        placing: LocalSearch::new(&candidates),
         problems: &problems,
         bounds: None,
         accepted: Vec::new(),
@@ -74,26 +65,30 @@ pub(super) fn serve<'a, 'i>(
         budget: steps,
     };
     let mut unserved = Vec::new();
-    for cluster in clusters {
+    for &cluster in clusters {
         match search.accept(cluster) {
             Ok(()) => search.accepted.extend(cluster),
             Err(cluster_demands) => unserved.extend(cluster_demands),
         }
     }
-    let CrossingSearch { mut placing, accepted, .. } = search;
-    let accepted: BTreeSet<usize> = accepted.into_iter().collect();
-    let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
-    for (index, demand) in demands.iter().filter(|(index, _)| accepted.contains(index)) {
+    let CrossingSearch { mut placing, mut accepted, .. } = search;
+    accepted.sort_unstable();
+    let mut replaced = vec![Vec::new(); instance.demands.len()];
+    for &index in &accepted {
+        let demand = &instance.demands[index];
         let mut replaceable = demand.replaceable.clone();
         replaceable.retain(|host| !demand.uneven.contains_key(host));
-        replaced[*index] = replace_each(replaceable, |host| placing.replace(*index, &hosts[host]));
+        let replace = |host| placing.replace(index, instance.host(host));
+        replaced[index] = replace_each(replaceable, replace);
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
-    for (index, demand) in demands.iter().filter(|(index, _)| accepted.contains(index)) {
-        if let Some(key) = instance.pools[instance.problem.demands[*index].pool].evenness {
+    for &index in &accepted {
+        if let Some(key) = instance.pool(index).evenness {
             let label = instance.topology()[key];
-            let retained = demand.kept.iter().filter(|host| !replaced[*index].contains(host));
-            placing.level(*index, key, retained.filter_map(|host| hosts[*host].domain(label)));
+            let kept = instance.demands[index].kept.iter();
+            let retained = kept.filter(|host| !replaced[index].contains(host));
+            let domains = retained.filter_map(|host| instance.host(*host).domain(label));
+            placing.level(index, key, domains);
         }
     }
     placing.matching.settle(|pool| instance.pools[pool].counted.is_empty());
@@ -104,12 +99,12 @@ pub(super) fn serve<'a, 'i>(
 /// domains of its retained ones, and its quotas.
 type CrossingRequest = (Option<usize>, usize, usize, Vec<Limit>, Vec<usize>);
 
-struct CrossingSearch<'a, 'c> {
+struct CrossingSearch<'a> {
     instance: &'a Instance<'a>,
-    placing: LocalSearch<'a, 'c>,
-    problems: &'c OnceCell<Vec<MatchingProblem>>,
+    placing: LocalSearch<'a>,
+    problems: &'a OnceCell<Vec<MatchingProblem>>,
     /// Created on first use.
-    bounds: Option<Relaxations<'c>>,
+    bounds: Option<Relaxations<'a>>,
     accepted: Vec<usize>,
     /// Refused clusters by their requests. A later cluster with equal ones is refused as well.
     refused: HashMap<Vec<CrossingRequest>, (Vec<usize>, Vec<ShortDemand>)>,
@@ -117,7 +112,7 @@ struct CrossingSearch<'a, 'c> {
     budget: u64,
 }
 
-impl CrossingSearch<'_, '_> {
+impl CrossingSearch<'_> {
     /// Satisfies all demands of a cluster or none. Accepted demands stay satisfied.
     fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
         let problem = &self.instance.problem;
@@ -136,9 +131,7 @@ impl CrossingSearch<'_, '_> {
         if let Err(refused) = &mut refused {
             self.refuse_others(cluster, refused);
             self.confirm(cluster, refused);
-        }
-        if let Err(reasons) = &refused {
-            self.refused.insert(requests, (cluster.to_vec(), reasons.clone()));
+            self.refused.insert(requests, (cluster.to_vec(), refused.clone()));
         }
         refused
     }
@@ -148,15 +141,14 @@ impl CrossingSearch<'_, '_> {
     fn refuse_others(&mut self, cluster: &[usize], refused: &mut Vec<ShortDemand>) {
         let budget = std::mem::replace(&mut self.budget, STEPS_OF_EXPLANATION);
         loop {
-            let has_part = |short: &ShortDemand, demand: &usize| {
-                let is_in_conflict = match &short.why {
-                    // A quota is for all of them.
-                    ShortageProof::Crossing(DemandConflict { core, .. }) => {
-                        !core.quotas.is_empty() || core.demands.contains(demand)
-                    }
-                    _ => false,
-                };
-                is_in_conflict || short.index == *demand
+            let has_part = |short: &ShortDemand, demand: &usize| match &short.why {
+                // A quota is for all of them.
+                ShortageProof::Crossing(DemandConflict { core, .. })
+                    if !core.quotas.is_empty() || core.demands.contains(demand) =>
+                {
+                    true
+                }
+                _ => short.index == *demand,
             };
             let mut others = cluster.to_vec();
             others.retain(|demand| !refused.iter().any(|short| has_part(short, demand)));
@@ -230,9 +222,8 @@ impl CrossingSearch<'_, '_> {
     fn tightest(&mut self, cluster: &[usize], mut by_count: Vec<ShortDemand>) -> Vec<ShortDemand> {
         let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
         let is_counted = |demand: &usize| {
-            let classes = candidates.all(problem.demands[*demand].pool);
-            let mut classes = classes.map(|candidate| candidate.class);
-            classes.any(|class| problem.counted_by(*demand, class).next().is_some())
+            let mut classes = candidates.pool(problem.demands[*demand].pool).iter();
+            classes.any(|of| problem.counted_by(*demand, of.class).next().is_some())
         };
         // With a single domain for all hosts, a further host helps in the right one only.
         let mut is_by_topology = false;
@@ -318,6 +309,7 @@ impl CrossingSearch<'_, '_> {
 
     /// Places a cluster together with others that were served before: some, then more, then all.
     fn rearrange(&mut self, cluster: &[usize]) -> SolverAnswer {
+        let problem = &self.instance.problem;
         let neighbors = self.neighbors(cluster);
         let mut count = FIRST_NEIGHBORS;
         loop {
@@ -325,25 +317,18 @@ impl CrossingSearch<'_, '_> {
             let some = &neighbors[..count.min(neighbors.len())];
             let demands: Vec<usize> = cluster.iter().chain(some).copied().collect();
             let mut hosts = self.placing.matching.free.clone();
-            // The hosts of neighbors count as free, because neighbors are placed again.
-            for pick in some.iter().flat_map(|demand| &self.placing.matching.picks[*demand]) {
-                hosts[pick.class] += 1;
-            }
-            // So do their shares of quotas.
             let mut left = self.placing.left.clone();
-            for (demand, pick) in some.iter().flat_map(|demand| {
-                let picks = self.placing.matching.picks[*demand].iter();
-                picks.map(move |pick| (*demand, pick))
-            }) {
-                for quota in self.instance.problem.counted_by(demand, pick.class) {
-                    left[quota] += 1;
+            // The hosts and quotas of neighbors count as free, because neighbors are placed again.
+            for &demand in some {
+                for pick in &self.placing.matching.picks[demand] {
+                    hosts[pick.class] += 1;
+                    problem.counted_by(demand, pick.class).for_each(|quota| left[quota] += 1);
                 }
             }
             let question = Question {
-                problem: &self.instance.problem,
                 candidates: self.placing.candidates,
                 demands: &demands,
-                missing: &|demand| self.instance.problem.demands[demand].missing,
+                missing: &|demand| problem.demands[demand].missing,
                 hosts: &hosts,
                 limits: &|_| true,
                 quotas: &|quota| Some(left[quota]),
@@ -368,18 +353,13 @@ impl CrossingSearch<'_, '_> {
 
     /// Returns the accepted demands, those first that have most hosts that the cluster could use.
     fn neighbors(&self, cluster: &[usize]) -> Vec<usize> {
-        let problem = &self.instance.problem;
+        let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
         let pools: HashSet<usize> =
             cluster.iter().map(|demand| problem.demands[*demand].pool).collect();
         let useful = |demand: &usize| {
             let picks = self.placing.matching.picks[*demand].iter();
-            picks
-                .filter(|pick| {
-                    pools
-                        .iter()
-                        .any(|pool| self.placing.candidates.candidate(*pool, pick.class).is_some())
-                })
-                .count()
+            let is_useful = |class| pools.iter().any(|pool| candidates.has(*pool, class));
+            picks.filter(|pick| is_useful(pick.class)).count()
         };
         let mut neighbors = self.accepted.clone();
         neighbors.retain(|demand| problem.demands[*demand].missing > 0);
@@ -393,32 +373,27 @@ impl CrossingSearch<'_, '_> {
         let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
         let mut usable: HashMap<usize, bool> = HashMap::new();
         for demand in &core.demands {
-            let taken: Vec<Limit> = candidates.taken[*demand]
-                .iter()
-                .copied()
-                .filter(|limit| limits.contains(limit))
-                .collect();
-            let of = &problem.demands[*demand];
-            for candidate in candidates.all(of.pool) {
-                let is_reserved =
-                    problem.reserved[candidate.class].is_some_and(|reserved| reserved != of.group);
-                if !is_reserved && !candidate.limits.iter().any(|limit| taken.contains(limit)) {
+            let taken = candidates.taken[*demand].iter().filter(|limit| limits.contains(limit));
+            let taken: Vec<&Limit> = taken.collect();
+            for candidate in candidates.pool(problem.demands[*demand].pool) {
+                if problem.may_have(*demand, candidate.class)
+                    && !candidate.limits.iter().any(|limit| taken.contains(&limit))
+                {
                     let is_inside = candidate.limits.iter().any(|limit| limits.contains(limit));
                     *usable.entry(candidate.class).or_default() |= is_inside;
                 }
             }
         }
-        let count = |usable: &mut dyn Iterator<Item = (&usize, &bool)>| -> usize {
-            usable.map(|(class, _)| problem.capacities[*class]).sum()
-        };
+        let hosts = |(class, _): (&usize, &bool)| problem.capacities[*class];
+        let outside = usable.iter().filter(|(_, is_inside)| !**is_inside);
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for limit in &limits {
             let (key, value) = candidates.limits[*limit];
             domains.entry(topology[key].to_owned()).or_default().insert(value.to_owned());
         }
         DemandConflict {
-            hosts: count(&mut usable.iter()),
-            outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
+            hosts: usable.iter().map(hosts).sum(),
+            outside: outside.map(hosts).sum(),
             core,
             domains,
             has_no_more_hosts: false,

@@ -19,7 +19,7 @@ pub(super) struct QuotaExcess {
     lacking: usize,
 }
 
-impl CrossingSearch<'_, '_> {
+impl CrossingSearch<'_> {
     /// Returns the quota that leaves a cluster the most hosts short; of equal ones, the first.
     pub(super) fn quota_excess(&self, cluster: &[usize]) -> Option<QuotaExcess> {
         let demands = &self.instance.problem.demands;
@@ -34,15 +34,18 @@ impl CrossingSearch<'_, '_> {
         let (problem, candidates) = (&self.instance.problem, self.placing.candidates);
         let counts = |demand: &usize| {
             let of = &problem.demands[*demand];
-            let mut classes = candidates.all(of.pool);
+            let mut classes = candidates.pool(of.pool).iter();
             of.missing > 0
                 && of.quotas.contains(&quota)
                 && classes.all(|candidate| problem.counts(candidate.class).contains(&quota))
         };
+        let missing = |demands: &[usize]| -> usize {
+            demands.iter().map(|demand| problem.demands[*demand].missing).sum()
+        };
         let limit = problem.quotas[quota];
         let counting: Vec<usize> = cluster.iter().copied().filter(counts).collect();
         let others: Vec<usize> = self.accepted.iter().copied().filter(counts).collect();
-        let (own, taken_by_others) = (self.missing(&counting), self.missing(&others));
+        let (own, taken_by_others) = (missing(&counting), missing(&others));
         let left = limit.saturating_sub(taken_by_others);
         if own <= left {
             return None;
@@ -58,23 +61,9 @@ impl CrossingSearch<'_, '_> {
             }
         }
         demands.sort_unstable();
-        Some(QuotaExcess {
-            core: ConflictCore {
-                demands,
-                quotas: vec![quota],
-                is_minimal: true,
-                ..ConflictCore::default()
-            },
-            counting,
-            left,
-            lacking: own - left,
-        })
-    }
-
-    fn missing(&self, demands: &[usize]) -> usize {
-        let demands = demands.iter();
-        let missing = demands.map(|demand| self.instance.problem.demands[*demand].missing);
-        missing.sum()
+        let quotas = vec![quota];
+        let core = ConflictCore { demands, quotas, is_minimal: true, ..ConflictCore::default() };
+        Some(QuotaExcess { core, counting, left, lacking: own - left })
     }
 
     /// Returns what limits a cluster more, a quota or the number of hosts. If both limit it equally, the
@@ -85,10 +74,8 @@ impl CrossingSearch<'_, '_> {
         by_count: Vec<ShortDemand>,
     ) -> Vec<ShortDemand> {
         let problem = &self.instance.problem;
-        let lacking_hosts = by_count.iter();
-        let lacking_hosts = lacking_hosts
-            .map(|unserved| problem.demands[unserved.index].missing - unserved.found.most);
-        let lacking_hosts: usize = lacking_hosts.sum();
+        let lacking = |short: &ShortDemand| problem.demands[short.index].missing - short.found.most;
+        let lacking_hosts: usize = by_count.iter().map(lacking).sum();
         if lacking_hosts > excess.lacking {
             return by_count;
         }

@@ -3,66 +3,51 @@
 //! Hosts that are apart by several keys are apart by each of them. For one key the problem is a
 //! flow: fast, and with a cut that a person can check by counting.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::flow_network::Instance;
 use super::super::matching::{Cut, EqualClasses, FlowDomain, HostPool, Matching, MatchingProblem};
-
-/// Unserved demands, each with the number of hosts found and the proof.
-pub(super) type DemandCuts = Vec<(usize, usize, Cut)>;
+use crate::base::grouping::grouped_in_order;
 
 /// Returns for each crossing key the problem with the domains of that key; without any, the problem
 /// without its quotas.
 pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<MatchingProblem> {
-    let mut keys: Vec<usize> =
-        instance.pools.iter().flat_map(|pool| &pool.crossing).copied().collect();
-    keys.sort_unstable();
-    keys.dedup();
+    let keys = instance.pools.iter().flat_map(|pool| &pool.crossing).copied();
+    let keys: BTreeSet<usize> = keys.collect();
+    if keys.is_empty() {
+        return vec![instance.problem.clone()];
+    }
     let with_key = |key: usize| {
-        let pools = instance.pools.iter().map(|of| match of.crossing.contains(&key) {
-            true => Arc::new(by_key(instance, &of.pool, key)),
-            false => of.pool.clone(),
-        });
-        let mut problem = MatchingProblem { pools: pools.collect(), ..instance.problem.clone() };
-        for demand in problem
-            .demands
-            .iter_mut()
-            .filter(|demand| instance.pools[demand.pool].crossing.contains(&key))
-        {
+        let mut problem = instance.problem.clone();
+        let is_by_key = |pool: usize| instance.pools[pool].crossing.contains(&key);
+        for pool in (0..problem.pools.len()).filter(|pool| is_by_key(*pool)) {
+            problem.pools[pool] = Arc::new(by_key(instance, &problem.pools[pool], key));
+        }
+        for demand in problem.demands.iter_mut().filter(|demand| is_by_key(demand.pool)) {
             // The load counts hosts in the former domains of the pool. `taken` has the same hosts
             // by value.
             demand.load.clear();
         }
         problem
     };
-    if keys.is_empty() {
-        return vec![instance.problem.clone()];
-    }
     keys.into_iter().map(with_key).collect()
 }
 
 /// Returns a pool with the domains of another key.
 fn by_key(instance: &Instance<'_>, pool: &HostPool, key: usize) -> HostPool {
-    let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
-    let mut domains: Vec<FlowDomain> = Vec::new();
-    let new_domain = |domains: &mut Vec<FlowDomain>, limited| {
-        domains.push(FlowDomain { limited, is_unknown: !limited, classes: Vec::new() });
-        domains.len() - 1
-    };
-    for class in pool.tiers.iter().flatten().flat_map(|choice| &choice.classes) {
-        let value = instance.value(*class, key);
-        let domain =
-            *numbers.entry(value).or_insert_with(|| new_domain(&mut domains, value.is_some()));
-        domains[domain].classes.push(*class);
-    }
-    let choice = |(domain, of): (usize, &FlowDomain)| EqualClasses {
-        domain,
-        classes: of.classes.clone(),
-        ..EqualClasses::default()
-    };
-    let tier = domains.iter().enumerate().map(choice).collect();
-    HostPool { by_size: pool.by_size, domains, tiers: vec![tier] }
+    let classes = pool.tiers.iter().flatten().flat_map(|choice| &choice.classes);
+    let by_value = grouped_in_order(classes.map(|class| (instance.value(*class, key), *class)));
+    let domains = by_value.into_iter().map(|(value, classes)| FlowDomain {
+        limited: value.is_some(),
+        is_unknown: value.is_none(),
+        classes,
+    });
+    let domains: Vec<FlowDomain> = domains.collect();
+    let tier = domains.iter().enumerate().map(|(domain, FlowDomain { classes, .. })| {
+        EqualClasses { domain, classes: classes.clone(), ..EqualClasses::default() }
+    });
+    HostPool { by_size: pool.by_size, tiers: vec![tier.collect()], domains }
 }
 
 /// One flow for each key.
@@ -81,16 +66,16 @@ impl<'p> Relaxations<'p> {
     ///
     /// # Errors
     ///
-    /// Returns the demands that cannot be satisfied by the key that leaves most hosts short.
-    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), DemandCuts> {
-        let mut worst: Option<(usize, DemandCuts)> = None;
+    /// Returns the proofs for demands that cannot be satisfied by the key that leaves most hosts short.
+    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<Cut>> {
+        let mut worst: Option<(usize, Vec<Cut>)> = None;
         let mut accepting = Vec::new();
         for flow in &mut self.0 {
             let Err(cuts) = flow.accept(demands) else {
                 accepting.push(flow);
                 continue;
             };
-            let lacking = cuts.iter().map(|(demand, found, _)| flow.wanted[*demand] - found).sum();
+            let lacking = cuts.iter().map(|cut| flow.wanted[cut.demand] - cut.found).sum();
             if worst.as_ref().is_none_or(|(most, _)| lacking > *most) {
                 worst = Some((lacking, cuts));
             }

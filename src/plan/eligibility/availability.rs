@@ -1,7 +1,6 @@
 //! Availability: which clusters may take a host, by its owners.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use super::refusal::Refusal;
 use crate::base::api::assignment::Claim;
@@ -63,26 +62,20 @@ impl Availability {
         }
         let mut only: Option<(ClusterKey, Refusal)> = None;
         if let Some(release) = release {
-            let refusal = |by: &dyn fmt::Display| Refusal::GivenBack(by.to_string());
+            let refusal = Refusal::released(release);
             match &release.by {
-                Some(by) => only = Some((by.clone(), refusal(by))),
-                None => return Availability::Refused(refusal(&"a cluster")),
+                Some(by) => only = Some((by.clone(), refusal)),
+                None => return Availability::Refused(refusal),
             }
         }
         for claim in foreign_claims(site, host) {
-            let (cluster, labels) = match claim {
-                Claim::Cluster(cluster, part) => (Some(cluster), format!("of {cluster}, {part}")),
-                other => (None, other.unclear().unwrap_or_default().to_owned()),
-            };
-            match (cluster, &only) {
-                (Some(cluster), Some((other, _))) if cluster == other => {}
-                (Some(cluster), None) => {
-                    only = Some((cluster.clone(), Refusal::Claimed(labels)));
+            match (claim, &only) {
+                (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
+                (Claim::Cluster(cluster, _), None) => {
+                    only = Some((cluster.clone(), Refusal::claimed(claim)));
                 }
                 // If two clusters have claims, neither may take it.
-                (Some(_), Some(_)) | (None, _) => {
-                    return Availability::Refused(Refusal::Claimed(labels));
-                }
+                _ => return Availability::Refused(Refusal::claimed(claim)),
             }
         }
         only.map_or(Availability::Free, |(cluster, refusal)| Availability::Only(cluster, refusal))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::core::SelectorExt;
 
 use super::needs::Needs;
+use crate::base::api::assignment::Claim;
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace};
@@ -13,6 +14,7 @@ use crate::site::inventory::networks::{NoAddressReason, NoNetworkData};
 use crate::site::inventory::requirements::UnmetRequirement;
 use crate::site::inventory::undecided::VariableValue;
 use crate::site::inventory::usage::HostUsage;
+use crate::site::previous::PendingRelease;
 
 /// The reason why a host is refused. The display completes the sentence "the host …".
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
@@ -93,6 +95,20 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// Returns the refusal of a host with these labels.
+    pub(in crate::plan) fn claimed(claim: &Claim) -> Self {
+        Refusal::Claimed(match claim {
+            Claim::Cluster(cluster, part) => format!("of {cluster}, {part}"),
+            other => other.unclear().unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// Returns the refusal of a host that is being released.
+    pub(in crate::plan) fn released(release: &PendingRelease) -> Self {
+        let by = release.by.as_ref().map(ClusterKey::to_string);
+        Refusal::GivenBack(by.unwrap_or("a cluster".to_owned()))
+    }
+
     /// Returns whether the node set does not ask for such a host. A host that lacks hardware matches,
     /// except for a machine of a Provisioning. A host whose labels have a variable does not match yet.
     pub(in crate::plan) fn is_unasked(&self, host: &Host, needs: &Needs<'_>) -> bool {

@@ -31,8 +31,6 @@ pub(in crate::plan) struct RequestingNodeSet<'q> {
     pub(in crate::plan) needs: &'q Needs<'q>,
     /// Availability of the host.
     pub(in crate::plan) availability: &'q Availability,
-    /// Cluster to which this plan assigns the host.
-    pub(in crate::plan) assigned_to: Option<&'q ClusterKey>,
     /// Topology domains of the hosts that the node set retains.
     pub(in crate::plan) domains: &'q BTreeSet<(&'q str, &'q str)>,
     /// Required constraints on its topology domains.
@@ -50,14 +48,13 @@ enum EligibilityRule {
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
-const RULES: [EligibilityRule; 22] = [
+const RULES: [EligibilityRule; 21] = [
     EligibilityRule::Requirement(named),
     EligibilityRule::Requirement(selected),
     EligibilityRule::Requirement(sufficient),
     EligibilityRule::Requirement(in_namespace),
     EligibilityRule::Requirement(not_reserved_for_others),
     EligibilityRule::Plan(available),
-    EligibilityRule::Plan(unassigned),
     EligibilityRule::Condition(proven),
     EligibilityRule::Condition(not_applied_in_full),
     EligibilityRule::Condition(unused),
@@ -146,18 +143,12 @@ fn not_reserved_for_others(_: usize, host: &Host, needs: &Needs<'_>) -> Option<R
 /// another one decides.
 fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
     let unmatched = needs.requirements.iter();
-    let unmatched = unmatched.filter(|(requirement, _)| !requirement.matches(&host.labels));
-    if needs.named().is_some() || unmatched.clone().next().is_none() {
-        return None;
-    }
+    let mut unmatched = unmatched.filter(|(requirement, _)| !requirement.matches(&host.labels));
+    let (_, first) = unmatched.clone().next().filter(|_| needs.named().is_none())?;
     let is_decided = |(requirement, _): &&(Expression, Arc<str>)| !is_variable(host, requirement);
-    let refused = |text: Arc<str>| Some(Refusal::NotSelected(text));
-    match unmatched.clone().find(is_decided) {
-        Some((_, text)) => refused(text.clone()),
-        None => decided(host, needs.system()).or_else(|| {
-            let mut texts = unmatched.map(|(_, text)| text.clone());
-            refused(texts.next().unwrap_or_default())
-        }),
+    match unmatched.find(is_decided) {
+        Some((_, text)) => Some(Refusal::NotSelected(text.clone())),
+        None => decided(host, needs.system()).or(Some(Refusal::NotSelected(first.clone()))),
     }
 }
 
@@ -190,14 +181,9 @@ pub(in crate::plan) fn insufficient(host: &Host, node_set: &NodeSet) -> Option<U
     host.machine.lacks(&node_set.hardware).next().or_else(without_address)
 }
 
-/// Requires that no other cluster has or claims the host.
+/// Requires that no other cluster has, gets or claims the host.
 fn available(_: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
     asker.availability.refuses(asker.cluster).cloned()
-}
-
-/// Requires that this plan does not assign the host to a cluster.
-fn unassigned(_: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
-    Some(Refusal::Assigned(asker.assigned_to?.clone()))
 }
 
 /// Requires evidence that labels of the host arrive.

@@ -6,7 +6,7 @@
 //! the cost (Klein 1967). Such a cycle has a first step from which every partial sum is negative, so the search starts where a demand alone could be more even, and
 //! follows only exchanges that together are a gain.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{FlowDomain, FlowUnit, Matching};
 
@@ -104,27 +104,19 @@ impl Matching<'_> {
         costs: &mut Option<ExchangeCosts>,
         steps: &mut usize,
     ) -> Option<Vec<Exchange>> {
-        let mut tried: Vec<FlowUnit> = Vec::new();
-        for pick in self.uneven_picks(demand) {
-            if tried.contains(&pick) {
-                continue;
-            }
-            tried.push(pick);
+        self.uneven_picks(demand).into_iter().find_map(|pick| {
             let search = ExchangeSearch {
                 matching: self,
                 costs: costs.get_or_insert_with(|| ExchangeCosts::new(self)),
                 reached: HashMap::new(),
                 queue: VecDeque::new(),
-                steps,
+                steps: &mut *steps,
             };
-            if let Some(exchanges) = search.run(demand, pick) {
-                return Some(exchanges);
-            }
-        }
-        None
+            search.run(demand, pick)
+        })
     }
 
-    /// Returns the picks of a demand in domains that have two hosts more than an open one.
+    /// Returns the different picks of a demand in domains that have two hosts more than an open one.
     fn uneven_picks(&self, demand: usize) -> Vec<FlowUnit> {
         let hosts = |domain: &usize| self.load[demand].get(domain).copied().unwrap_or_default();
         // Most demands have fewer hosts than there are domains, and at most one in each.
@@ -141,10 +133,12 @@ impl Matching<'_> {
         else {
             return Vec::new();
         };
-        let picks = self.picks[demand].iter();
-        let uneven = picks
-            .filter(|pick| !domains[pick.domain].is_unknown && hosts(&pick.domain) > fewest + 1);
-        uneven.copied().collect()
+        let mut seen = HashSet::new();
+        let is_uneven = |pick: &FlowUnit| {
+            let is_known = !domains[pick.domain].is_unknown;
+            is_known && hosts(&pick.domain) > fewest + 1 && seen.insert(*pick)
+        };
+        self.picks[demand].iter().copied().filter(is_uneven).collect()
     }
 
     /// Exchanges hosts. Every host that is taken is free or given up.

@@ -57,7 +57,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
 
     fn may_use(&self, demand: usize, class: usize) -> bool {
         if self.unlimited == Some(demand) {
-            return self.matching.may_have(demand, class);
+            return self.matching.problem.may_have(demand, class);
         }
         self.matching.may_use(demand, class)
     }
@@ -85,17 +85,8 @@ impl<'a, 'm> PathSearch<'a, 'm> {
     }
 
     fn try_slot(&mut self, user: usize, left: FlowUnit) -> Option<usize> {
-        let (problem, domain) = (self.matching.problem, left.domain);
-        if !self.slots.insert((user, domain)) {
-            return None;
-        }
-        let pool = problem.demands[user].pool;
-        // A free class ends the search, so the others do not matter.
-        if let Some(class) = self.matching.first_free(user, pool, domain) {
-            return self.reach(user, domain, class, Some(left));
-        }
-        let mut classes = problem.pools[pool].domains[domain].classes.iter();
-        classes.find_map(|class| self.reach(user, domain, *class, Some(left)))
+        let is_new = self.slots.insert((user, left.domain));
+        is_new.then(|| self.reach_domain(user, left.domain, Some(left))).flatten()
     }
 
     /// Reaches the classes in all open domains of a demand.
@@ -108,32 +99,39 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         let domains = &problem.pools[pool].domains;
         let untried = self.untried.remove(&pool).unwrap_or_else(|| (0..domains.len()).collect());
         let mut kept = Vec::new();
-        let mut found = None;
         for domain in untried {
-            if !self.is_open(demand, domain) {
-                kept.push(domain);
-                continue;
+            if self.is_open(demand, domain) {
+                let found = self.reach_domain(demand, domain, left);
+                if found.is_some() {
+                    return found;
+                }
+                // A class that is reserved for another group may still be reached by that group.
+                let mut classes = domains[domain].classes.iter();
+                if classes.all(|class| self.reached.contains_key(class)) {
+                    continue;
+                }
             }
-            // A free class ends the search, so the others do not matter.
-            if let Some(class) = self.matching.first_free(demand, pool, domain) {
-                found = self.reach(demand, domain, class, left);
-                break;
-            }
-            let mut complete = true;
-            for class in &domains[domain].classes {
-                found = found.or(self.reach(demand, domain, *class, left));
-                complete &= self.reached.contains_key(class);
-            }
-            if found.is_some() {
-                break;
-            }
-            // A class that is reserved for another group may still be reached by that group.
-            if !complete {
-                kept.push(domain);
-            }
+            kept.push(domain);
         }
         self.untried.insert(pool, kept);
-        found
+        None
+    }
+
+    /// Reaches the classes in a domain.
+    fn reach_domain(
+        &mut self,
+        demand: usize,
+        domain: usize,
+        left: Option<FlowUnit>,
+    ) -> Option<usize> {
+        let problem = self.matching.problem;
+        let pool = problem.demands[demand].pool;
+        // A free class ends the search, so the others do not matter.
+        if let Some(class) = self.matching.first_free(demand, pool, domain) {
+            return self.reach(demand, domain, class, left);
+        }
+        let mut classes = problem.pools[pool].domains[domain].classes.iter();
+        classes.find_map(|class| self.reach(demand, domain, *class, left))
     }
 
     fn reach(
@@ -177,6 +175,8 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         let domains: BTreeSet<(usize, usize)> = closed.collect();
         let closed = domains.iter().filter(|(demand, _)| *demand == self.start);
         Cut {
+            demand: self.start,
+            found: self.matching.picks[self.start].len(),
             closed: closed.map(|(_, domain)| *domain).collect(),
             domains,
             classes: self.reached.keys().copied().collect(),

@@ -190,7 +190,7 @@ proptest! {
                 }
                 Err(failed) => {
                     prop_assert!(!satisfiable(&problem, &together));
-                    for (_, _, cut) in failed {
+                    for cut in failed {
                         prop_assert!(proves(&problem, &cut), "{cut:?}");
                     }
                 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kube::core::{Expression, Selector, SelectorExt};
+use kube::core::{Selector, SelectorExt};
 use serde::Serialize;
 
 use super::HostsRefusedByRule;
+use crate::base::api::label_query::{required_label, requires_label};
 use crate::base::api::names::HostKey;
 use crate::base::grouping::grouped;
 use crate::plan::demand::NodeSetDemand;
@@ -54,14 +55,12 @@ impl ShortageExplanation {
         refusals: &[(usize, Option<Refusal>)],
     ) -> Self {
         let hosts = &site.inventory.hosts;
-        let matching: Vec<&Host> = refusals
-            .iter()
-            .map(|(host, refusal)| (&hosts[*host], refusal))
-            .filter(|(host, refusal)| {
-                !refusal.as_ref().is_some_and(|refusal| refusal.is_unasked(host, &demand.needs))
-            })
-            .map(|(host, _)| host)
-            .collect();
+        let matching = refusals.iter().filter_map(|(host, refusal)| {
+            let host = &hosts[*host];
+            let is_unasked = |refusal: &Refusal| refusal.is_unasked(host, &demand.needs);
+            (!refusal.as_ref().is_some_and(is_unasked)).then_some(host)
+        });
+        let matching: Vec<&Host> = matching.collect();
         let topology = demand.node_set.topology_keys.iter();
         let topology = topology.map(|key| Arc::new(domains_of(matching.iter().copied(), key)));
         let needs = &demand.needs;
@@ -108,27 +107,20 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefus
         let host = site.inventory.hosts[*host].key.clone();
         Some((refusal.as_ref()?.rule(), host))
     }));
-    let mut rules: Vec<HostsRefusedByRule> = by_rule
-        .into_iter()
-        .map(|(rule, hosts)| HostsRefusedByRule { rule, hosts: hosts.into() })
-        .collect();
+    let rules = by_rule.into_iter();
+    let rules = rules.map(|(rule, hosts)| HostsRefusedByRule { rule, hosts: hosts.into() });
+    let mut rules: Vec<HostsRefusedByRule> = rules.collect();
     rules.sort_by_key(|refused| std::cmp::Reverse(refused.hosts.len()));
     rules
 }
 
 fn unknown_label(hosts: &[Host], needs: &Needs<'_>) -> Option<(String, Option<String>)> {
-    let wanted =
-        needs.node_set.selector.clone().into_iter().find_map(|expression| match expression {
-            Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
-                hosts.iter().all(|host| !host.labels.contains_key(&key)).then_some(key)
-            }
-            _ => None,
-        })?;
+    let is_unknown = |key: &str| hosts.iter().all(|host| !host.labels.contains_key(key));
+    let mut selecting = needs.node_set.selector.clone().into_iter();
+    let unknown = selecting.find(|of| requires_label(of) && is_unknown(required_label(of)))?;
+    let wanted = required_label(&unknown).to_owned();
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
-    let alike = hosts
-        .iter()
-        .flat_map(|host| host.labels.keys())
-        .find(|key| name(key) == name(&wanted))
-        .cloned();
+    let mut keys = hosts.iter().flat_map(|host| host.labels.keys());
+    let alike = keys.find(|key| name(key) == name(&wanted)).cloned();
     Some((wanted, alike))
 }

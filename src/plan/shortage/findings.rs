@@ -80,26 +80,19 @@ impl Shortage {
             ),
         );
         let count = demand.node_set.count_at.place();
-        let (finding, hints) = match &self.explanation.mismatch {
+        let mismatch = self.explanation.mismatch.as_ref();
+        let finding = match mismatch {
             // The cause is the requirement that excludes every host, not the count.
             Some(mismatch) => {
                 let finding = mismatch.point(finding, &demand.node_set.selector_at);
-                (
-                    finding.see(count, format!("{} are wanted", self.wanted)),
-                    mismatch.hints().collect(),
-                )
+                finding.see(count, format!("{} are wanted", self.wanted))
             }
-            None => (finding.at(count), Vec::new()),
+            None => finding.at(count),
         };
-        let proof = self.proof();
-        let lines: Vec<&str> = rollouts
-            .as_deref()
-            .into_iter()
-            .chain(hints)
-            .chain(proof.iter().map(String::as_str))
-            .collect();
         let spare = demand.node_set.spare_at.iter().filter(|_| rollouts.is_some());
         let finding = finding.see_each(spare.map(|at| (at.place(), "adds the hosts for rollouts")));
+        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
+        let lines: Vec<String> = rollouts.into_iter().chain(hints).chain(self.proof()).collect();
         finding.help(lines.join("\n")).for_cluster(&cluster.key)
     }
 
@@ -107,28 +100,21 @@ impl Shortage {
     fn named_host_finding(&self, site: &Site, host: &Host, demand: &NodeSetDemand<'_>) -> Finding {
         let NodeSetDemand { cluster, part, .. } = demand;
         let refusal = self.explanation.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
-        // A host that this plan releases belongs to its cluster until that is written, applied and
-        // seen.
-        let has_it_still = match refusal {
+        let mut why = refusal.map_or("goes to another cluster".to_owned(), Refusal::to_string);
+        let help = match refusal {
+            // A host that this plan releases belongs to its cluster until that is written, applied and
+            // seen.
             Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => {
-                Some(by)
+                why = format!("{by} has not yet released");
+                format!(
+                    "an observed host moves between clusters in two runs: first generate without this machine, or with \
+                     `--keep-going`, so that {by} releases it; apply that and take a snapshot; then name it here"
+                )
             }
-            _ => None,
-        };
-        let why = match (has_it_still, refusal) {
-            (Some(by), _) => format!("{by} has not yet released"),
-            (None, Some(refusal)) => refusal.to_string(),
-            (None, None) => "goes to another cluster".to_owned(),
-        };
-        let help = match has_it_still {
-            Some(by) => format!(
-                "an observed host moves between clusters in two runs: first generate without this machine, or with \
-                 `--keep-going`, so that {by} releases it; apply that and take a snapshot; then name it here"
-            ),
-            None if matches!(refusal, Some(Refusal::NotInstalled(_))) => {
+            Some(Refusal::NotInstalled(_)) => {
                 "choose another host, or let Metal3 install this one first: set `image` in its BareMetalHost".to_owned()
             }
-            None => "choose another host, or release this one and clear its error".to_owned(),
+            _ => "choose another host, or release this one and clear its error".to_owned(),
         };
         let finding = Finding::new(
             Code::NamedHostRefused,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::demand::NodeSetDemand;
-use super::quotas::QuotaUse;
-use super::search_result::{DemandConflict, HostBounds, ShortageProof};
+use super::flow_network::Instance;
+use super::search_result::{HostBounds, ShortageProof};
 use super::shortage_causes::ShortageCauses;
 use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
@@ -101,16 +101,10 @@ pub struct NodeSetConflict {
 }
 
 impl ShortageReason {
-    /// Names the node sets and quotas of a proof, which has them as indices of the `open` demands and of
-    /// the quotas.
-    pub(in crate::plan) fn new(
-        proof: ShortageProof,
-        demands: &[NodeSetDemand<'_>],
-        open: &[usize],
-        quotas: &[QuotaUse],
-    ) -> Self {
+    /// Names the node sets and quotas of a proof, which has them as indices of a problem.
+    pub(in crate::plan) fn new(proof: ShortageProof, instance: &Instance<'_>) -> Self {
         let competing = |indices: &[usize]| {
-            let demands = indices.iter().map(|index| &demands[open[*index]]);
+            let demands = indices.iter().map(|index| &instance.demands[*index]);
             demands.map(CompetingNodeSet::new).collect()
         };
         match proof {
@@ -118,24 +112,19 @@ impl ShortageReason {
                 rivals: competing(&count.demands),
                 can_be_had: count.can_be_had,
             },
-            ShortageProof::Crossing(DemandConflict {
-                core,
-                domains,
-                hosts,
-                outside,
-                has_no_more_hosts,
-            }) => {
-                let constrained = core.constrained.iter().map(|index| &demands[open[*index]]);
-                let quotas = core.quotas.iter().map(|quota| quotas[*quota].to_string());
+            ShortageProof::Crossing(conflict) => {
+                let core = conflict.core;
+                let constrained = core.constrained.iter().map(|index| &instance.demands[*index]);
+                let quotas = core.quotas.iter().map(|quota| instance.quotas[*quota].to_string());
                 ShortageReason::Crossing(NodeSetConflict {
                     node_sets: competing(&core.demands),
-                    domains,
+                    domains: conflict.domains,
                     quotas: quotas.collect(),
                     skews: constrained.flat_map(described_spreads).collect(),
-                    usable: hosts,
-                    outside,
+                    usable: conflict.hosts,
+                    outside: conflict.outside,
                     is_minimal: core.is_minimal,
-                    has_no_more_hosts,
+                    has_no_more_hosts: conflict.has_no_more_hosts,
                 })
             }
             ShortageProof::Constrained(proof) => ShortageReason::Constrained(proof),

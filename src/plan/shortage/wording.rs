@@ -175,24 +175,20 @@ impl Shortage {
             ShortageReason::Crossing(conflict) => lines.extend(conflict.proof(self.max_per_domain)),
             _ => {}
         }
-        let total: usize = self.explanation.refused.iter().map(|refused| refused.hosts.len()).sum();
+        let refused = self.explanation.refused.as_slice();
+        let (shown, others) = refused.split_at(RULES_SHOWN.min(refused.len()));
+        let hosts = |refused: &HostsRefusedByRule| refused.hosts.len();
+        let total: usize = refused.iter().map(hosts).sum();
         if total > 0 {
             let noun = if self.is_machine { "host" } else { "other host" };
             lines.push(format!("{} cannot serve it:", counted(total, noun)));
         }
-        for HostsRefusedByRule { rule, hosts } in self.explanation.refused.iter().take(RULES_SHOWN)
-        {
-            lines.push(format!(
-                "{:>5} {rule} ({})",
-                hosts.len(),
-                some_of(hosts.iter(), HOSTS_SHOWN)
-            ));
+        for HostsRefusedByRule { rule, hosts } in shown {
+            let named = some_of(hosts.iter(), HOSTS_SHOWN);
+            lines.push(format!("{:>5} {rule} ({named})", hosts.len()));
         }
-        if self.explanation.refused.len() > RULES_SHOWN {
-            let others: usize = self.explanation.refused[RULES_SHOWN..]
-                .iter()
-                .map(|refused| refused.hosts.len())
-                .sum();
+        if !others.is_empty() {
+            let others: usize = others.iter().map(hosts).sum();
             lines.push(format!("{others:>5} for other reasons"));
         }
         lines.extend(self.explanation.remedy.clone());
@@ -242,8 +238,7 @@ impl NodeSetConflict {
             _ => format!("in conflict with each other, with the hosts that they miss: {all}"),
         }];
         for (key, domains) in domains {
-            let mut sorted: Vec<&String> = domains.iter().collect();
-            sorted.sort_by(|a, b| natural(a, b));
+            let sorted = first_by_natural_order(domains, domains.len());
             let named = some_of(sorted.iter(), sorted.len());
             lines.push(format!("over {} of {key} ({named})", counted(domains.len(), "domain")));
         }
