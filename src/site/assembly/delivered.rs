@@ -35,6 +35,9 @@ pub(super) fn by_builds(
     read: Vec<ReadObject>,
 ) -> (Vec<ReadObject>, OverlayBases, Vec<Finding>) {
     let has_cluster_api = read.iter().any(|object| object.is_cluster_api_request(naming.settings));
+    if agents.is_empty() {
+        return by_repo_builds(naming, agents, read, has_cluster_api);
+    }
     // Hosts need a kustomization of the repo.
     let is_detectable =
         |object: &ReadObject| object.is_built() && !matches!(object.content, ReadContent::Host(_));
