@@ -16,24 +16,30 @@ pub struct Document<'a> {
     /// The object's position.
     pub origin: Origin,
     pub(super) kind: Option<String>,
-    pub(super) content: DocumentContent<'a>,
+    pub(super) text: &'a str,
+    pub(super) content: DocumentContent,
 }
 
-pub(super) enum DocumentContent<'a> {
-    /// A whole YAML document, or a sequence of one item.
-    Yaml(&'a str),
-    Json(&'a str),
-    /// A part of a document that had to be parsed as a whole, and that document's text.
-    Value(Box<yaml_serde::Value>, &'a str),
-    /// Text that is neither YAML nor JSON.
-    Broken(ParseError, &'a str),
+pub(super) enum DocumentContent {
+    /// The text is a whole YAML document, or a sequence of one item.
+    Yaml,
+    Json,
+    /// A part of a document that had to be parsed as a whole, and that has the text.
+    Value(Box<yaml_serde::Value>),
+    /// The text is neither YAML nor JSON.
+    Broken(ParseError),
 }
 
 impl<'a> Document<'a> {
     /// Returns the document that a build made of a document with this text.
     pub(crate) fn from_value(origin: Origin, value: Value, text: &'a str) -> Self {
         let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
-        Document { origin, kind, content: DocumentContent::Value(Box::new(value), text) }
+        Document { origin, kind, text, content: DocumentContent::Value(Box::new(value)) }
+    }
+
+    /// Returns an object in YAML whose kind is known.
+    pub(super) fn in_yaml(origin: Origin, kind: &str, text: &'a str) -> Self {
+        Document { origin, kind: Some(kind.to_owned()), text, content: DocumentContent::Yaml }
     }
 }
 
@@ -58,21 +64,19 @@ impl Document<'_> {
     /// Parses the whole document, and marks it as broken if that fails. A document above a size
     /// limit stays as it is.
     pub(super) fn read_to_its_end(&mut self) {
-        let DocumentContent::Yaml(text) = self.content else {
-            return;
-        };
-        if let Err(error) = self.parse::<IgnoredAny>()
+        if matches!(self.content, DocumentContent::Yaml)
+            && let Err(error) = self.parse::<IgnoredAny>()
             // Errors about limits have no line.
             && error.line.is_some()
         {
-            self.content = DocumentContent::Broken(error, text);
+            self.content = DocumentContent::Broken(error);
         }
     }
 
     /// Returns the syntax error of this document, if it is neither valid YAML nor JSON.
     pub fn broken(&self) -> Option<&ParseError> {
         match &self.content {
-            DocumentContent::Broken(error, _) => Some(error),
+            DocumentContent::Broken(error) => Some(error),
             _ => None,
         }
     }
@@ -135,22 +139,18 @@ impl Document<'_> {
 
     /// Returns the document's text; for a list item, the item's text.
     pub fn text(&self) -> &str {
-        match self.content {
-            DocumentContent::Yaml(text)
-            | DocumentContent::Json(text)
-            | DocumentContent::Value(_, text)
-            | DocumentContent::Broken(_, text) => text,
-        }
+        self.text
     }
 
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
+        let text = self.text;
         match &self.content {
-            DocumentContent::Yaml(text) if self.origin.shape == DocumentShape::ListItem => {
+            DocumentContent::Yaml if self.origin.shape == DocumentShape::ListItem => {
                 parse_yaml::<[T; 1]>(text).map(|[item]| item).map_err(|error| self.in_file(error))
             }
-            DocumentContent::Yaml(text) => parse_yaml(text).map_err(|error| self.in_file(error)),
-            DocumentContent::Json(text) => {
+            DocumentContent::Yaml => parse_yaml(text).map_err(|error| self.in_file(error)),
+            DocumentContent::Json => {
                 // serde_json limits nesting itself.
                 bounded::not_too_large(text)
                     .and_then(|()| bounded::not_too_many(text))
@@ -160,9 +160,9 @@ impl Document<'_> {
                     self.in_file(ParseError::new(text, &error.to_string(), Some(location)))
                 })
             }
-            DocumentContent::Value(value, _) => yaml_serde::from_value((**value).clone())
+            DocumentContent::Value(value) => yaml_serde::from_value((**value).clone())
                 .map_err(|error| ParseError::new("", &error.to_string(), None)),
-            DocumentContent::Broken(error, _) => Err(error.clone()),
+            DocumentContent::Broken(error) => Err(error.clone()),
         }
     }
 
@@ -180,8 +180,8 @@ impl Document<'_> {
     /// Parses the text as a type that accepts more than usual, such as duplicate keys.
     pub(crate) fn parse_leniently<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
-            DocumentContent::Broken(_, text) => {
-                parse_yaml(text).map_err(|error| self.in_file(error))
+            DocumentContent::Broken(_) => {
+                parse_yaml(self.text).map_err(|error| self.in_file(error))
             }
             _ => self.parse(),
         }

@@ -59,11 +59,7 @@ pub(super) fn in_batches<'a>(
         match (outline.kind, outline.items(document)) {
             // By Kubernetes' convention, the kind of every list ends in `List`.
             (Some(kind), _) if !kind.ends_with("List") => {
-                found.push(Document {
-                    origin,
-                    kind: Some(kind.to_owned()),
-                    content: DocumentContent::Yaml(document),
-                });
+                found.push(Document::in_yaml(origin, kind, document));
             }
             (Some(_), Some(items)) => {
                 for item in items {
@@ -77,11 +73,9 @@ pub(super) fn in_batches<'a>(
                     let item_origin =
                         Origin::in_file(file.clone(), first_line, range, DocumentShape::ListItem);
                     match item.kind {
-                        Some(kind) if !kind.ends_with("List") => found.push(Document {
-                            origin: item_origin,
-                            kind: Some(kind.to_owned()),
-                            content: DocumentContent::Yaml(text),
-                        }),
+                        Some(kind) if !kind.ends_with("List") => {
+                            found.push(Document::in_yaml(item_origin, kind, text));
+                        }
                         _ => parsed_first(item_origin, text, false, &mut found),
                     }
                 }
@@ -102,21 +96,21 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
             untag_keys(&mut value).map_err(|message| invalid(message.to_owned()))?;
         Ok((value, has_tagged_keys))
     });
-    let (value, has_tagged_keys) = match parsed {
-        Ok((value, has_tagged_keys)) => match (origin.shape, value) {
-            // The text of an item includes its dash, so it parses as a list of one.
-            (DocumentShape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => {
-                (items.remove(0), has_tagged_keys)
-            }
-            (_, value) => (value, has_tagged_keys),
-        },
+    let (mut value, has_tagged_keys) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return broken(origin, error, text, found),
     };
+    // The text of an item includes its dash, so it parses as a list of one.
+    if let (DocumentShape::ListItem, Value::Sequence(items)) = (origin.shape, &mut value)
+        && items.len() == 1
+    {
+        value = items.remove(0);
+    }
     let kind = kind_of(&value, text);
     let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
     // Keeping the text instead of the value preserves positions and the spelling of scalars.
     if is_one && !is_tied && !has_tagged_keys && value.is_mapping() {
-        found.push(Document { origin, kind, content: DocumentContent::Yaml(text) });
+        found.push(Document { origin, kind, text, content: DocumentContent::Yaml });
     } else {
         nested(origin, value, text, found);
     }
@@ -124,11 +118,8 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
 
 fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<Document<'a>>) {
     let line = error.line.map(|line| line + origin.first_line - 1);
-    found.push(Document {
-        origin,
-        kind: None,
-        content: DocumentContent::Broken(ParseError { line, ..error }, text),
-    });
+    let content = DocumentContent::Broken(ParseError { line, ..error });
+    found.push(Document { origin, kind: None, text, content });
 }
 
 fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<Document<'a>>) {
@@ -152,11 +143,8 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
         broken(origin, ParseError { message, line: Some(1), column: None }, text, found);
     } else {
         labels_as_texts(&mut value);
-        found.push(Document {
-            origin,
-            kind,
-            content: DocumentContent::Value(Box::new(value), text),
-        });
+        let content = DocumentContent::Value(Box::new(value));
+        found.push(Document { origin, kind, text, content });
     }
 }
 
@@ -207,11 +195,8 @@ fn json_objects<'a>(
         // It may be a truncated list, which `nested` reports.
         (None, Some(_)) => return false,
         (kind, _) => {
-            found.push(Document {
-                origin: origin.clone(),
-                kind,
-                content: DocumentContent::Json(text),
-            });
+            let content = DocumentContent::Json;
+            found.push(Document { origin: origin.clone(), kind, text, content });
         }
     }
     true

@@ -131,7 +131,7 @@ impl<'d> PlainScalars<'d> {
 
     fn find(&self, route: &[RouteStep]) -> Option<EntryRange> {
         // JSON quotes every text.
-        if matches!(self.document.content, DocumentContent::Json(_)) {
+        if matches!(self.document.content, DocumentContent::Json) {
             return None;
         }
         let text = self.document.text();
