@@ -32,9 +32,9 @@ static HEADER_PARTS: LazyLock<Regex> =
 pub(crate) struct DocumentNodes {
     /// All nodes in the order of the text. The first is the root.
     nodes: Vec<DocumentNode>,
-    /// The key and value of each entry of a mapping, and the items of sequences, by the collection
-    /// and the hash of their step.
-    children: HashMap<(u32, u64), (Option<u32>, u32)>,
+    /// The key and value of each entry of a mapping, and the items of sequences, by the hash of the
+    /// collection and their step. The steps themselves would use much more memory.
+    children: HashMap<u64, (Option<u32>, u32)>,
     hasher: RandomState,
     /// Keys that the same mapping has before.
     duplicates: Vec<DuplicateKey>,
@@ -122,11 +122,12 @@ impl DocumentNodes {
         route: &[RouteStep],
     ) -> Option<EntryRange> {
         let child = |node: u32, step: &RouteStep| {
+            let collection = self.target(node)?;
             let step = match step {
-                RouteStep::Key(name) => self.hasher.hash_one(name.as_str()),
-                RouteStep::Index(index) => self.hasher.hash_one(index),
+                RouteStep::Key(name) => self.hasher.hash_one((collection, name.as_str())),
+                RouteStep::Index(index) => self.hasher.hash_one((collection, *index)),
             };
-            self.children.get(&(self.target(node)?, step)).copied()
+            self.children.get(&step).copied()
         };
         let (mut key, mut node) = (None, 0);
         for step in shape.steps_into() {
@@ -281,11 +282,11 @@ impl Builder<'_> {
         if let Some(around) = self.open.last_mut() {
             let (step, key) = match is_mapping {
                 true => (around.step.take(), around.last),
-                false => (Some(self.nodes.hasher.hash_one(around.count)), None),
+                false => (Some(self.nodes.hasher.hash_one((around.node, around.count))), None),
             };
             if let Some(step) = step {
                 // Of several equal keys, the first counts.
-                self.nodes.children.entry((around.node, step)).or_insert((key, number));
+                self.nodes.children.entry(step).or_insert((key, number));
             }
             around.count += 1;
             around.last = Some(number);
@@ -296,9 +297,9 @@ impl Builder<'_> {
     /// Names the key that was added last.
     fn name(&mut self, key: u32, name: &str) -> Option<()> {
         let mapping = self.open.last_mut()?;
-        let step = self.nodes.hasher.hash_one(name);
+        let step = self.nodes.hasher.hash_one((mapping.node, name));
         mapping.step = Some(step);
-        if self.nodes.children.contains_key(&(mapping.node, step)) {
+        if self.nodes.children.contains_key(&step) {
             let (mapping, name) = (mapping.node, name.to_owned());
             self.nodes.duplicates.push(DuplicateKey { mapping, key, name });
         }
