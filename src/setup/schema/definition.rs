@@ -1,41 +1,32 @@
 //! CustomResourceDefinitions for the clusters to which requests are applied.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
-    ValidationRule,
-};
 use kube::CustomResourceExt;
-use yaml_serde::Value;
+use serde_json::{Value, json};
 
 use super::{legacy, unwrapped};
 use crate::base::api::provisioning::{Provisioning, Software};
 use crate::base::api::sipcluster::SIPCluster;
 
 /// Returns the definition of SIPCluster.
-pub fn sipcluster_crd() -> CustomResourceDefinition {
-    let mut definition = SIPCluster::crd();
-    for schema in schemas(&mut definition) {
+pub fn sipcluster_crd() -> Value {
+    definition::<SIPCluster>(|schema| {
         legacy::add_to(schema);
         // Hosts have the name as a label value.
-        schema.x_kubernetes_validations = Some(vec![ValidationRule {
-            rule: "size(self.metadata.name) <= 63".to_owned(),
-            message: Some(
-                "the name has more than 63 characters, the limit of label values".to_owned(),
-            ),
-            ..ValidationRule::default()
+        schema["x-kubernetes-validations"] = json!([{
+            "rule": "size(self.metadata.name) <= 63",
+            "message": "the name has more than 63 characters, the limit of label values",
         }]);
-    }
-    finished(definition)
+    })
 }
 
 /// Returns the definition of Provisioning.
-pub fn provisioning_crd() -> CustomResourceDefinition {
-    finished(Provisioning::crd())
+pub fn provisioning_crd() -> Value {
+    definition::<Provisioning>(|_| {})
 }
 
 /// Returns the definition of Software.
-pub fn software_crd() -> CustomResourceDefinition {
-    finished(Software::crd())
+pub fn software_crd() -> Value {
+    definition::<Software>(|_| {})
 }
 
 /// Formats a CustomResourceDefinition as YAML.
@@ -43,69 +34,56 @@ pub fn software_crd() -> CustomResourceDefinition {
 /// # Errors
 ///
 /// Never fails for the definitions in this module.
-pub fn yaml(definition: &CustomResourceDefinition) -> Result<String, yaml_serde::Error> {
-    let mut value = yaml_serde::to_value(definition)?;
-    whole_numbers(&mut value);
-    yaml_serde::to_string(&value)
+pub fn yaml(definition: &Value) -> Result<String, yaml_serde::Error> {
+    yaml_serde::to_string(definition)
 }
 
-/// Replaces floats by integers: the types have limits as floats, but all limits are integers.
-fn whole_numbers(value: &mut Value) {
-    match value {
-        Value::Number(number) => {
-            // The bound keeps the conversion to `i64` exact.
-            if let Some(whole) =
-                number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e9)
-            {
-                *value = (whole as i64).into();
-            }
-        }
-        Value::Sequence(items) => items.iter_mut().for_each(whole_numbers),
-        Value::Mapping(fields) => fields.values_mut().for_each(whole_numbers),
-        _ => {}
-    }
-}
-
-fn schemas(
-    definition: &mut CustomResourceDefinition,
-) -> impl Iterator<Item = &mut JSONSchemaProps> {
-    definition
-        .spec
-        .versions
-        .iter_mut()
-        .filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut())
-}
-
-fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
-    for schema in schemas(&mut definition) {
-        // The SIP operator accepted SIPClusters without a spec, which request nothing.
-        schema.required = None;
+/// Returns the definition of a kind. `extend` adds what its type does not say to its schema.
+fn definition<T: CustomResourceExt>(extend: impl Fn(&mut Value)) -> Value {
+    let mut definition = json!(T::crd());
+    let versions = definition.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten() {
+        let schema = &mut version["schema"]["openAPIV3Schema"];
+        extend(schema);
         plain(schema);
+        // The SIP operator accepted SIPClusters without a spec, which request nothing.
+        if let Value::Object(keywords) = schema {
+            keywords.remove("required");
+        }
     }
     definition
 }
 
-/// Removes fields without effect in an API server, recursively.
-fn plain(schema: &mut JSONSchemaProps) {
+/// Removes keywords without effect in an API server, recursively.
+fn plain(schema: &mut Value) {
+    let Value::Object(keywords) = schema else { return };
     // The API server drops a null that is not allowed, and sipgen reads null as missing too.
-    schema.nullable = None;
+    keywords.remove("nullable");
     // Defaults that the API server adds would differ from the object in git.
-    schema.default = None;
+    keywords.remove("default");
     // Beside `x-kubernetes-preserve-unknown-fields`, it would make the API server drop unknown
     // nested fields.
-    if schema.x_kubernetes_preserve_unknown_fields == Some(true) {
-        schema.additional_properties = None;
+    if keywords.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
+        keywords.remove("additionalProperties");
     }
-    if let Some(text) = &mut schema.description {
-        *text = unwrapped(text);
-    }
-    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(plain);
-    match &mut schema.items {
-        Some(JSONSchemaPropsOrArray::Schema(items)) => plain(items),
-        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(plain),
-        None => {}
-    }
-    if let Some(JSONSchemaPropsOrBool::Schema(others)) = &mut schema.additional_properties {
-        plain(others);
+    for (keyword, value) in keywords {
+        match value {
+            Value::String(text) if keyword == "description" => *text = unwrapped(text),
+            Value::Object(properties) if keyword == "properties" => {
+                properties.values_mut().for_each(plain);
+            }
+            Value::Object(_) if keyword == "items" || keyword == "additionalProperties" => {
+                plain(value);
+            }
+            // The types have limits as floats, but all limits are integers. The bound keeps the
+            // conversion to `i64` exact.
+            Value::Number(number) => {
+                let whole = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 1e9);
+                if let Some(whole) = whole {
+                    *value = (whole as i64).into();
+                }
+            }
+            _ => {}
+        }
     }
 }

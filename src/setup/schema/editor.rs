@@ -78,26 +78,21 @@ pub fn settings() -> Value {
 /// Returns the schema of a whole object, including its apiVersion and kind.
 fn object<T: JsonSchema>(identity: &ObjectKind, name: &str, metadata: Value) -> Value {
     let ObjectKind { kind, api_version, .. } = identity;
-    let mut generator = generator();
-    let mut schema = generator.root_schema_for::<T>();
-    let root = schema.ensure_object();
-    if let Some(Value::Object(properties)) = root.get_mut("properties") {
-        let described =
-            |text: &str, word: &str| json!({"description": text, "type": "string", "const": word});
-        properties
-            .insert("apiVersion".to_owned(), described("The API group and version.", api_version));
-        properties.insert("kind".to_owned(), described("The kind.", kind));
-        properties.insert("metadata".to_owned(), metadata);
-        for (name, meaning) in [
-            ("spec", "What is asked for."),
-            ("status", "What was made of it, as a cluster reports."),
-        ] {
-            if let Some(Value::Object(property)) = properties.get_mut(name) {
-                property.entry("description").or_insert_with(|| meaning.into());
-            }
+    let mut schema = generator().into_root_schema_for::<T>();
+    let properties = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+    let constant =
+        |text: &str, word: &str| json!({"description": text, "type": "string", "const": word});
+    properties["apiVersion"] = constant("The API group and version.", api_version);
+    properties["kind"] = constant("The kind.", kind);
+    properties["metadata"] = metadata;
+    for (name, meaning) in
+        [("spec", "What is asked for."), ("status", "What was made of it, as a cluster reports.")]
+    {
+        if let Some(Value::Object(property)) = properties.get_mut(name) {
+            property.entry("description").or_insert_with(|| meaning.into());
         }
     }
-    root.insert("required".to_owned(), json!(["apiVersion", "kind", "metadata", "spec"]));
+    schema.insert("required".to_owned(), json!(["apiVersion", "kind", "metadata", "spec"]));
     RecursiveTransform(for_editors).transform(&mut schema);
     finished(schema, &format!("{kind} ({api_version})"), name)
 }
