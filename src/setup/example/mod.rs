@@ -24,9 +24,6 @@ pub enum Example {
 }
 
 impl Example {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Sipcluster, Self::ClusterApi, Self::Provisioning];
-
     fn template(self) -> &'static str {
         match self {
             Self::Sipcluster => include_str!("sipcluster.yaml"),

@@ -15,14 +15,10 @@ pub(super) fn propose(repo: &Files, outputs: &[Utf8PathBuf]) -> Proposal {
         let missing: String =
             wanted.lines().filter(is_missing).map(|line| format!("{line}\n")).collect();
         let is_complete = missing.lines().all(|line| line.starts_with('#'));
-        if is_complete {
-            FileAction::Keep
-        } else {
-            FileAction::Add { lines: missing, place: "at the end".to_owned() }
-        }
+        if is_complete { FileAction::Keep } else { FileAction::add_at_end(missing) }
     };
     let note = "folds generated services in reviews, but not the labels of hosts";
-    Proposal::new(repo, FILE, note, || wanted.clone(), lacks)
+    Proposal::new(repo, FILE, note, wanted.clone(), lacks)
 }
 
 /// Returns the lines for a `.gitattributes` beside `sipgen.yaml`.

@@ -16,16 +16,16 @@ const FLUX_SYNC: &str = "flux-system/gotk-sync.yaml";
 const USUAL: &str = "clusters";
 
 /// Base clusters of a repo, derived from its files.
-#[derive(Debug)]
-pub(super) enum BaseClusters {
-    /// The repo is a single site.
-    One,
-    /// The settings list the sites, or the root has none; the output directory of each.
-    Known(Vec<Utf8PathBuf>),
-    /// Flux was bootstrapped in each of these directories.
-    Bootstrapped(BTreeSet<Utf8PathBuf>),
-    /// These directories may be sites, by the usual layout.
-    Possible(BTreeSet<Utf8PathBuf>),
+#[derive(Debug, Default)]
+pub(super) struct BaseClusters {
+    /// Output directories.
+    pub(super) outputs: Vec<Utf8PathBuf>,
+    /// Set if the settings list the sites, or the root has none.
+    pub(super) are_known: bool,
+    /// The `sites` setting; a comment if the sites are a guess.
+    pub(super) setting: String,
+    /// Addition to the note about the settings.
+    pub(super) note: String,
 }
 
 /// Finds the base clusters of a repo.
@@ -37,10 +37,13 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     let sites = Sites::find(repo.clone())?;
     if sites.are_listed {
         let output = |files: &Files| Settings::load(files).unwrap_or_default().output;
-        return Ok(BaseClusters::Known(sites.all.iter().map(|site| output(&site.files)).collect()));
+        let outputs: Vec<Utf8PathBuf> = sites.all.iter().map(|site| output(&site.files)).collect();
+        let note = format!("; {}", counted(outputs.len(), "site"));
+        return Ok(BaseClusters { outputs, are_known: true, note, ..BaseClusters::default() });
     }
+    let single = BaseClusters { outputs: vec![output.to_owned()], ..BaseClusters::default() };
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
-        return Ok(BaseClusters::One);
+        return Ok(single);
     }
     let (files, _) = repo.files_and_closed(output)?;
     let root = |file: &Utf8PathBuf| {
@@ -48,7 +51,16 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     };
     let bootstrapped: BTreeSet<Utf8PathBuf> = files.iter().filter_map(root).collect();
     if bootstrapped.len() > 1 {
-        return Ok(BaseClusters::Bootstrapped(bootstrapped));
+        let about = "Base clusters of this repo. Each is a site with its own hosts and clusters.";
+        return Ok(BaseClusters {
+            outputs: bootstrapped.iter().map(|site| output.join(site)).collect(),
+            setting: sites_setting(&bootstrapped, about, ""),
+            note: format!(
+                "; {}, each with its own Flux bootstrap",
+                counted(bootstrapped.len(), "site")
+            ),
+            ..single
+        });
     }
     let usual: BTreeSet<Utf8PathBuf> = files
         .iter()
@@ -56,49 +68,16 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
         .filter(|path| !files.iter().any(|file| file == path))
         .map(Utf8Path::to_owned)
         .collect();
-    Ok(if usual.len() > 1 && bootstrapped.is_empty() {
-        BaseClusters::Possible(usual)
-    } else {
-        BaseClusters::One
-    })
+    if usual.len() < 2 || !bootstrapped.is_empty() {
+        return Ok(single);
+    }
+    let about = "Uncomment this if these are the base clusters: each is a site.";
+    let note = "; it may have several sites: see `sites`".to_owned();
+    Ok(BaseClusters { setting: sites_setting(&usual, about, "# "), note, ..single })
 }
 
-impl BaseClusters {
-    /// Returns the output directories.
-    pub(super) fn outputs(&self, output: &Utf8Path) -> Vec<Utf8PathBuf> {
-        match self {
-            Self::One | Self::Possible(_) => vec![output.to_owned()],
-            Self::Known(outputs) => outputs.clone(),
-            Self::Bootstrapped(sites) => sites.iter().map(|site| output.join(site)).collect(),
-        }
-    }
-
-    /// Formats the `sites` setting; as a comment if the sites are a guess.
-    pub(super) fn setting(&self) -> String {
-        let (sites, about, comment) = match self {
-            Self::One | Self::Known(_) => return String::new(),
-            Self::Bootstrapped(sites) => (
-                sites,
-                "Base clusters of this repo. Each is a site with its own hosts and clusters.",
-                "",
-            ),
-            Self::Possible(sites) => {
-                (sites, "Uncomment this if these are the base clusters: each is a site.", "# ")
-            }
-        };
-        let site = |site: &Utf8PathBuf| format!("{comment}  - {}\n", yaml_text(site.as_str()));
-        format!("# {about}\n{comment}sites:\n{}\n", sites.iter().map(site).collect::<String>())
-    }
-
-    /// Returns an addition to the note about the settings.
-    pub(super) fn note(&self) -> String {
-        match self {
-            Self::One => String::new(),
-            Self::Known(outputs) => format!("; {}", counted(outputs.len(), "site")),
-            Self::Bootstrapped(sites) => {
-                format!("; {}, each with its own Flux bootstrap", counted(sites.len(), "site"))
-            }
-            Self::Possible(_) => "; it may have several sites: see `sites`".to_owned(),
-        }
-    }
+/// Formats the `sites` setting, with `comment` before each line.
+fn sites_setting(sites: &BTreeSet<Utf8PathBuf>, about: &str, comment: &str) -> String {
+    let site = |site: &Utf8PathBuf| format!("{comment}  - {}\n", yaml_text(site.as_str()));
+    format!("# {about}\n{comment}sites:\n{}\n", sites.iter().map(site).collect::<String>())
 }

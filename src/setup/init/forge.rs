@@ -28,13 +28,11 @@ impl Forge {
     /// Proposes the CI files for a repo with this default branch; `None` if the default branch is
     /// unknown.
     pub(super) fn propose(self, repo: &Files, branch: Option<&str>) -> Vec<Proposal> {
-        let job = |path, note, text: &dyn Fn() -> String| {
-            Proposal::new(repo, path, note, text, |_| FileAction::Keep)
-        };
+        let job = |path, note, text| Proposal::new(repo, path, note, text, |_| FileAction::Keep);
         match self {
             Forge::Github => {
                 let note = "checks every pull request and comments with the plan";
-                vec![job(WORKFLOW.0, note, &|| on_branch(WORKFLOW.1, branch))]
+                vec![job(WORKFLOW.0, note, on_branch(WORKFLOW.1, branch))]
             }
             Forge::Gitlab => {
                 let note = "checks every merge request and comments with the plan";
@@ -42,9 +40,9 @@ impl Forge {
                     true => FileAction::Keep,
                     false => entry_of_list(there, "include", INCLUDED),
                 };
-                let text = || format!("include:\n{INCLUDED}");
+                let text = format!("include:\n{INCLUDED}");
                 vec![
-                    job(JOBS.0, note, &|| JOBS.1.to_owned()),
+                    job(JOBS.0, note, JOBS.1.to_owned()),
                     Proposal::new(repo, PIPELINE, "includes these jobs", text, lacks),
                 ]
             }

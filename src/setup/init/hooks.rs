@@ -24,8 +24,7 @@ pub(super) fn propose(repo: &Files) -> Proposal {
         true => FileAction::Keep,
         false => entry_of_list(there, "repos", ENTRY),
     };
-    let text = || {
-        format!("# `pre-commit install` makes git run these before every commit.\nrepos:\n{ENTRY}")
-    };
+    let text =
+        format!("# `pre-commit install` makes git run these before every commit.\nrepos:\n{ENTRY}");
     Proposal::new(repo, FILE, "pre-commit hook that refuses commits with stale output", text, lacks)
 }

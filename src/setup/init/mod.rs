@@ -25,8 +25,6 @@ use crate::input::load::{EntryKind, Files, ReadError};
 use crate::input::settings::{self, Settings};
 use crate::output::compare::{Change, OutputChanges};
 
-use base_clusters::BaseClusters;
-
 pub use attributes::attributes;
 pub use forge::{Forge, forges};
 
@@ -77,11 +75,10 @@ pub fn propose(
 
     let mut proposals = Vec::new();
     // If each site has settings of its own, the root needs none.
-    let is_settled = matches!(clusters, BaseClusters::Known(_));
-    if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !is_settled {
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.are_known {
         proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
     }
-    proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
+    proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs)]);
     // Agents may apply different branches.
     let applied: BTreeSet<&String> = agents.iter().filter_map(|it| it.branch.as_ref()).collect();
     let applied = agents::only(applied);
@@ -119,6 +116,12 @@ fn output(repo: &Files, settings: &Settings) -> Result<Utf8PathBuf, ReadError> {
     Ok(settings.output.clone())
 }
 
+impl FileAction {
+    fn add_at_end(lines: String) -> Self {
+        Self::Add { lines, place: "at the end".to_owned() }
+    }
+}
+
 impl Proposal {
     /// Proposes a file: the whole text if it is missing, else the action that `lacks` returns for
     /// the existing text.
@@ -126,13 +129,13 @@ impl Proposal {
         repo: &Files,
         path: &str,
         note: impl Into<String>,
-        text: impl FnOnce() -> String,
+        text: String,
         lacks: impl FnOnce(&str) -> FileAction,
     ) -> Self {
         let path = Utf8PathBuf::from(path);
         let action = match (obstacle(repo, &path), repo.kind(&path)) {
             (Some(obstacle), _) => FileAction::Blocked(obstacle),
-            (None, None) => FileAction::Create(text()),
+            (None, None) => FileAction::Create(text),
             (None, Some(EntryKind::File)) => repo
                 .text(&path)
                 .map_or_else(|| FileAction::Blocked(path.clone()), |there| lacks(&there)),
@@ -158,10 +161,7 @@ fn entry_of_list(there: &str, key: &str, entry: &str) -> FileAction {
         .lines()
         .skip_while(|line| !line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
     if lines.next().is_none() {
-        return FileAction::Add {
-            lines: format!("{key}:\n{entry}"),
-            place: "at the end".to_owned(),
-        };
+        return FileAction::add_at_end(format!("{key}:\n{entry}"));
     }
     let first = lines
         .map(str::trim_end)

@@ -25,17 +25,17 @@ pub(super) fn propose(
     };
     let lacks = |there: &str| match gitops {
         Ok(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
-            FileAction::Add { lines: lines.to_owned(), place: "at the end".to_owned() }
+            FileAction::add_at_end(lines.to_owned())
         }
         _ => FileAction::Keep,
     };
-    let note = format!("settings{agent}{}", clusters.note());
-    Proposal::new(repo, settings::FILE, note, || text(output, gitops, clusters), lacks)
+    let note = format!("settings{agent}{}", clusters.note);
+    Proposal::new(repo, settings::FILE, note, text(output, gitops, clusters), lacks)
 }
 
 /// Formats the file. `gitops` has the agent's settings, or the reason why a person has to choose them.
 fn text(output: &Utf8Path, gitops: Result<&str, &str>, clusters: &BaseClusters) -> String {
-    let sites = clusters.setting();
+    let sites = &clusters.setting;
     let output = if output == Settings::default().output {
         format!("# output: {output}\n")
     } else {
