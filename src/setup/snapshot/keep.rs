@@ -8,8 +8,6 @@ mod inspection;
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{key_of, text_at};
@@ -24,6 +22,7 @@ use crate::base::api::ipam::ADDRESSES;
 use crate::base::api::names::{HostKey, is_label};
 use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::reservation::RESERVED_FOR;
+use crate::base::text::from_base64;
 use crate::input::settings::assignment::AssignmentSettings;
 
 /// Annotations whose value matters.
@@ -120,8 +119,7 @@ pub(super) fn network_data(live: &Value) -> Result<Value, String> {
     let values = live.get("data");
     let value = SECRET_KEYS.into_iter().find_map(|key| values?.get(key)?.as_str());
     let value = value.ok_or_else(|| format!("has no value `{}`", SECRET_KEYS[0]))?;
-    let text = BASE64_STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or("is not base64-encoded text")?;
+    let text = from_base64(value).ok_or("is not base64-encoded text")?;
     NetworkData::parse(&text)
         .map(|data| data.essentials())
         .map_err(|malformed| malformed.to_string())
@@ -274,6 +272,9 @@ fn status(live: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+
     use super::*;
     use crate::base::api::host::BareMetalHost;
 

@@ -37,6 +37,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Maximum number of times that a list is started.
 const RESTARTS: u32 = 5;
+/// The reason why hosts cannot be listed if the server does not know them.
+const UNKNOWN_KIND: &str =
+    "the API server does not know the kind; is this the cluster that runs Metal3?";
 /// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -122,7 +125,6 @@ enum RequestFailure {
     Passing(String, Option<Duration>),
     /// The list must be restarted.
     Expired,
-    NotFound,
     Refused(String),
     Final(String),
 }
@@ -149,8 +151,10 @@ impl ApiServer {
             let keep = |live: &Value| keep::host(live, &scope.settings.assignment);
             let show = |done, all| progress("hosts", done, all);
             let hosts = self.list(kind, place, settings.selector.as_deref(), keep, show).await?;
-            let hosts =
-                hosts.ok_or_else(|| ClientError::Unknown { what: list_of(kind.2, place) })?;
+            let hosts = hosts.ok_or_else(|| ClientError::Failed {
+                what: list_of(kind.2, place),
+                reason: UNKNOWN_KIND.to_owned(),
+            })?;
             secrets.extend(hosts.iter().flat_map(|(key, host)| network_data_secrets(key, host)));
             if let (Some(namespace), true) = (place, hosts.is_empty()) {
                 notes.push(format!("no BareMetalHost found in namespace `{namespace}`"));
@@ -251,11 +255,8 @@ impl ApiServer {
     /// Reads a Secret. Returns `None` if it does not exist.
     async fn secret(&self, key: &SecretKey) -> Result<Option<Value>, ClientError> {
         let request = Request::new(format!("/api/v1/namespaces/{}/secrets", key.namespace));
-        match self.answer(|| request.get(key.name.as_str(), &GetParams::default())).await {
-            Ok(found) => Ok(Some(found)),
-            Err(RequestFailure::NotFound) => Ok(None),
-            Err(failure) => Err(failure.into_error(format!("get the Secret `{key}`"))),
-        }
+        let found = self.answer(|| request.get(key.name.as_str(), &GetParams::default())).await;
+        found.map_err(|failure| failure.into_error(format!("get the Secret `{key}`")))
     }
 
     /// Lists all objects of a kind, each reduced as soon as it is read: thousands of whole objects
@@ -280,9 +281,9 @@ impl ApiServer {
             options.label_selector = selector.map(str::to_owned);
             loop {
                 let page: ListPage = match self.answer(|| request.list(&options)).await {
-                    Ok(page) => page,
+                    Ok(Some(page)) => page,
+                    Ok(None) => return Ok(None),
                     Err(RequestFailure::Expired) => break,
-                    Err(RequestFailure::NotFound) => return Ok(None),
                     Err(failure) => return Err(failure.into_error(what)),
                 };
                 items.extend(page.items.iter().filter_map(&reduce));
@@ -307,17 +308,19 @@ impl ApiServer {
         Err(ClientError::Failed { what, reason })
     }
 
-    /// Sends a request until it is answered.
+    /// Sends a request until it is answered. Returns `None` for an object or a kind that the server
+    /// does not have.
     async fn answer<T: DeserializeOwned>(
         &self,
         request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<T, RequestFailure> {
+    ) -> Result<Option<T>, RequestFailure> {
         let mut pause = FIRST_PAUSE;
         let mut tried = 1;
         loop {
             let request = request().map_err(|error| RequestFailure::Final(error.to_string()))?;
             let failure = match timeout(self.timeout, self.client.request::<T>(request)).await {
-                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Ok(answer)) => return Ok(Some(answer)),
+                Ok(Err(kube::Error::Api(status))) if status.code == 404 => return Ok(None),
                 Ok(Err(error)) => RequestFailure::from_error(&error),
                 Err(_) => RequestFailure::Passing(
                     format!("no answer in {} s", self.timeout.as_secs()),
@@ -346,20 +349,16 @@ impl RequestFailure {
                 // A proxy may answer with an HTML page.
                 let said = if status.message.is_empty() { &status.reason } else { &status.message };
                 let said: String = visible(said).chars().take(500).collect();
-                let after = status
-                    .details
-                    .as_ref()
-                    .map(|details| details.retry_after_seconds)
-                    .filter(|after| *after > 0);
                 match status.code {
                     401 => Self::Final(format!("the API server rejected the credentials: {said}")),
                     403 => Self::Refused(said),
-                    404 => Self::NotFound,
                     410 => Self::Expired,
                     // Too many requests, or a server error that may pass.
                     code @ (429 | 500..=599) => {
-                        let after = after.map(|after| Duration::from_secs(after.into()));
-                        Self::Passing(format!("the API server answers {code}: {said}"), after)
+                        let asked = status.details.as_ref().map(|it| it.retry_after_seconds);
+                        let asked = asked.filter(|seconds| *seconds > 0);
+                        let pause = asked.map(|seconds| Duration::from_secs(seconds.into()));
+                        Self::Passing(format!("the API server answers {code}: {said}"), pause)
                     }
                     code => Self::Final(format!("the API server answers {code}: {said}")),
                 }
@@ -379,7 +378,6 @@ impl RequestFailure {
         match self {
             Self::Refused(reason) => ClientError::Refused { what, reason },
             Self::Passing(reason, _) | Self::Final(reason) => ClientError::Failed { what, reason },
-            Self::NotFound => ClientError::Unknown { what },
             Self::Expired => ClientError::Failed { what, reason: "the answer expired".to_owned() },
         }
     }

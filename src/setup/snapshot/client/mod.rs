@@ -58,20 +58,12 @@ pub enum ClientError {
         /// The server's message.
         reason: String,
     },
-    /// The cluster does not have the kind.
-    #[error(
-        "cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?"
-    )]
-    Unknown {
-        /// The failed action, as in `list the BareMetalHosts`.
-        what: String,
-    },
-    /// All attempts of a request failed.
+    /// All attempts of a request failed, or the cluster does not have the kind.
     #[error("cannot {what}: {reason}")]
     Failed {
         /// The failed action, as in `list the BareMetalHosts`.
         what: String,
-        /// The error of the last attempt.
+        /// The cause, such as the error of the last attempt.
         reason: String,
     },
 }
