@@ -159,9 +159,8 @@ pub fn compare(
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((OutputChanges::default(), vec![in_the_way(&path, what)]));
     }
-    let unrendered = kept.iter().filter(|path| !tree.contains_key(**path));
-    let unrendered = unrendered.map(|path| Utf8Path::new(*path));
-    let files: Vec<&Utf8Path> = tree.keys().map(|path| &**path).chain(unrendered).collect();
+    let kept_files = kept.iter().map(|path| Utf8Path::new(*path));
+    let files: Vec<&Utf8Path> = tree.keys().map(|path| &**path).chain(kept_files).collect();
     let directories = above(files.iter().copied());
     let directories: HashSet<&str> = directories.into_iter().map(Utf8Path::as_str).collect();
     let clashes: Vec<Finding> = files
@@ -192,24 +191,23 @@ pub fn compare(
     let entries: Vec<&(Utf8PathBuf, EntryKind)> = state.entries.iter().filter(matters).collect();
     let judge = |(path, kind): &&(Utf8PathBuf, EntryKind)| {
         let rendered = tree.get(path.as_str());
-        let what = match kind {
-            EntryKind::File if directories.contains(path.as_str()) => {
-                return Ok(PathComparison::InTheWay("a file where a directory is required"));
+        let is_directory = directories.contains(path.as_str());
+        Ok(match kind {
+            EntryKind::File if is_directory => {
+                PathComparison::InTheWay("a file where a directory is required")
             }
-            EntryKind::File if layout::is_leftover(path) => return Ok(PathComparison::Leftover),
+            EntryKind::File if layout::is_leftover(path) => PathComparison::Leftover,
             EntryKind::File if rendered.is_some() && !new_files.contains(path.as_str()) => {
-                return Ok(PathComparison::Unchanged);
+                PathComparison::Unchanged
             }
             EntryKind::File => {
-                let content = repo.read(&output.join(path))?;
-                return Ok(PathComparison::new(&content, rendered.map(String::as_str)));
+                PathComparison::new(&repo.read(&output.join(path))?, rendered.map(String::as_str))
             }
-            EntryKind::Directory => "a directory",
-            EntryKind::Link => "a symbolic link",
-            EntryKind::Other => "not a regular file",
-        };
-        let is_wanted = rendered.is_some() || directories.contains(path.as_str());
-        Ok(if is_wanted { PathComparison::InTheWay(what) } else { PathComparison::Foreign })
+            _ if rendered.is_none() && !is_directory => PathComparison::Foreign,
+            EntryKind::Directory => PathComparison::InTheWay("a directory"),
+            EntryKind::Link => PathComparison::InTheWay("a symbolic link"),
+            EntryKind::Other => PathComparison::InTheWay("not a regular file"),
+        })
     };
     let found: Vec<PathComparison> =
         entries.par_iter().map(judge).collect::<Result<_, ReadError>>()?;
@@ -234,7 +232,7 @@ pub fn compare(
             PathComparison::Leftover => changes.leftovers.push(path),
         }
     }
-    findings.extend(left_alone(output, &foreign));
+    findings.extend((!foreign.is_empty()).then(|| left_alone(output, &foreign)));
     Ok((changes, findings))
 }
 
@@ -266,13 +264,10 @@ fn both(path: &Utf8Path) -> Finding {
         .help("rename the host directory that has the same name as a cluster's patches")
 }
 
-fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
-    if foreign.is_empty() {
-        return None;
-    }
+fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Finding {
     let shown = foreign.iter().take(FOREIGN_SHOWN);
     let message = format!("sipgen did not write {} in `{output}`", counted(foreign.len(), "file"));
-    let finding = Finding::new(Code::ForeignFiles, message)
-        .help("move your own files elsewhere; sipgen leaves them unchanged");
-    Some(finding.at_each(shown.map(|path| Place::File(Arc::from(path.as_path())))))
+    Finding::new(Code::ForeignFiles, message)
+        .help("move your own files elsewhere; sipgen leaves them unchanged")
+        .at_each(shown.map(|path| Place::File(Arc::from(path.as_path()))))
 }

@@ -22,27 +22,22 @@ pub fn in_worktree(
 ) -> Result<(OutputChanges, Vec<Finding>), ReadError> {
     let (mut changes, mut findings) = (OutputChanges::default(), Vec::new());
     for (path, change) in &staged.files {
-        let (_, after) = change.texts();
-        let found = match (obstacle_above(disk, path.parent().unwrap_or(output)), disk.kind(path)) {
-            (Some((obstacle, what)), _) => {
-                findings.extend(after.map(|_| in_the_way(&obstacle, what)));
-                continue;
-            }
-            (None, Some(EntryKind::File)) => {
-                let content = disk.read(path)?;
-                match after {
-                    // A machine crash may leave generated files empty.
-                    None if content.is_empty() => {
-                        PathComparison::Changed(Change { before: Some(String::new()), after: None })
-                    }
-                    after => PathComparison::new(&content, after),
+        let after = change.after.as_deref();
+        if let Some((obstacle, what)) = obstacle_above(disk, path.parent().unwrap_or(output)) {
+            findings.extend(after.map(|_| in_the_way(&obstacle, what)));
+            continue;
+        }
+        let found = match disk.kind(path) {
+            Some(EntryKind::File) => match (disk.read(path)?, after) {
+                // A machine crash may leave generated files empty.
+                (content, None) if content.is_empty() => {
+                    PathComparison::Changed(Change { before: Some(String::new()), after: None })
                 }
-            }
-            (None, Some(_)) => PathComparison::InTheWay("not a regular file"),
-            (None, None) => match Change::between(None, after.map(str::to_owned)) {
-                Some(change) => PathComparison::Changed(change),
-                None => PathComparison::Unchanged,
+                (content, after) => PathComparison::new(&content, after),
             },
+            Some(_) => PathComparison::InTheWay("not a regular file"),
+            None => Change::between(None, after.map(str::to_owned))
+                .map_or(PathComparison::Unchanged, PathComparison::Changed),
         };
         match found {
             PathComparison::Changed(change) => drop(changes.files.insert(path.clone(), change)),
