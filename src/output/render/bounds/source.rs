@@ -108,10 +108,8 @@ fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), TemplateRejecti
             return Err(TemplateRejection::new(message, start_of(span)));
         }
         if alternatives > ALTERNATIVES {
-            return Err(TemplateRejection::new(
-                format!("it has more than {ALTERNATIVES} `elif`"),
-                start_of(span),
-            ));
+            let message = format!("it has more than {ALTERNATIVES} `elif`");
+            return Err(TemplateRejection::new(message, start_of(span)));
         }
     }
     Ok(())
@@ -134,64 +132,43 @@ impl<'a> Editor<'a> {
         self.unfit.get_or_insert(unfit);
     }
 
-    fn statements(&mut self, statements: &[Stmt<'a>]) {
-        for statement in statements {
-            self.statement(statement);
-        }
-    }
-
+    /// Visits a statement, then its expressions, then the statements inside it.
     fn statement(&mut self, statement: &Stmt<'a>) {
-        match statement {
-            Stmt::Template(template) => self.statements(&template.children),
-            Stmt::EmitExpr(emitted) => self.expression(&emitted.expr),
-            Stmt::EmitRaw(emitted) => self.raw(emitted.raw),
+        let (expressions, bodies): (Vec<&Expr<'a>>, Vec<&Vec<Stmt<'a>>>) = match statement {
+            Stmt::Template(template) => (vec![], vec![&template.children]),
+            Stmt::EmitExpr(emitted) => (vec![&emitted.expr], vec![]),
+            Stmt::EmitRaw(emitted) => return self.raw(emitted.raw),
             Stmt::ForLoop(each) => {
                 self.called("__items(", &each.iter);
-                each.filter_expr.iter().for_each(|filter| self.expression(filter));
-                self.statements(&each.body);
-                self.statements(&each.else_body);
+                (each.filter_expr.iter().collect(), vec![&each.body, &each.else_body])
             }
             Stmt::IfCond(condition) => {
-                self.expression(&condition.expr);
-                self.statements(&condition.true_body);
-                self.statements(&condition.false_body);
+                (vec![&condition.expr], vec![&condition.true_body, &condition.false_body])
             }
             Stmt::WithBlock(with) => {
-                with.assignments.iter().for_each(|(_, value)| self.expression(value));
-                self.statements(&with.body);
+                (with.assignments.iter().map(|(_, value)| value).collect(), vec![&with.body])
             }
             Stmt::Set(set) => match set.target {
-                Expr::GetAttr(_) => self.kept(end_of(set.target.span()), &set.expr),
-                _ => self.expression(&set.expr),
+                Expr::GetAttr(_) => return self.kept(end_of(set.target.span()), &set.expr),
+                _ => (vec![&set.expr], vec![]),
             },
-            Stmt::SetBlock(set) => {
-                set.filter.iter().for_each(|filter| self.expression(filter));
-                self.statements(&set.body);
-            }
-            Stmt::AutoEscape(block) => {
-                self.expression(&block.enabled);
-                self.statements(&block.body);
-            }
-            Stmt::FilterBlock(block) => {
-                self.expression(&block.filter);
-                self.statements(&block.body);
-            }
-            Stmt::Block(block) => self.statements(&block.body),
-            Stmt::Import(import) => self.expression(&import.expr),
-            Stmt::FromImport(import) => self.expression(&import.expr),
-            Stmt::Extends(extends) => self.expression(&extends.name),
-            Stmt::Include(include) => self.expression(&include.name),
-            Stmt::Macro(defined) => {
-                defined.defaults.iter().for_each(|default| self.expression(default));
-                self.statements(&defined.body);
-            }
+            Stmt::SetBlock(set) => (set.filter.iter().collect(), vec![&set.body]),
+            Stmt::AutoEscape(block) => (vec![&block.enabled], vec![&block.body]),
+            Stmt::FilterBlock(block) => (vec![&block.filter], vec![&block.body]),
+            Stmt::Block(block) => (vec![], vec![&block.body]),
+            Stmt::Import(import) => (vec![&import.expr], vec![]),
+            Stmt::FromImport(import) => (vec![&import.expr], vec![]),
+            Stmt::Extends(extends) => (vec![&extends.name], vec![]),
+            Stmt::Include(include) => (vec![&include.name], vec![]),
+            Stmt::Macro(defined) => (defined.defaults.iter().collect(), vec![&defined.body]),
             Stmt::CallBlock(block) => {
                 self.call(&block.call);
-                block.macro_decl.defaults.iter().for_each(|default| self.expression(default));
-                self.statements(&block.macro_decl.body);
+                (block.macro_decl.defaults.iter().collect(), vec![&block.macro_decl.body])
             }
-            Stmt::Do(done) => self.call(&done.call),
-        }
+            Stmt::Do(done) => return self.call(&done.call),
+        };
+        expressions.into_iter().for_each(|expression| self.expression(expression));
+        bodies.into_iter().flatten().for_each(|statement| self.statement(statement));
     }
 
     fn expression(&mut self, expression: &Expr<'a>) {
@@ -200,10 +177,8 @@ impl<'a> Editor<'a> {
             Expr::Slice(slice) => {
                 self.insert(self.start(expression), "__made(");
                 self.expression(&slice.expr);
-                [&slice.start, &slice.stop, &slice.step]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|part| self.expression(part));
+                let bounds = [&slice.start, &slice.stop, &slice.step];
+                bounds.into_iter().flatten().for_each(|bound| self.expression(bound));
                 self.insert(end_of(slice.span()), ")");
             }
             Expr::UnaryOp(operation) => self.expression(&operation.expr),
@@ -227,10 +202,8 @@ impl<'a> Editor<'a> {
             },
             Expr::Compare(compared) => {
                 self.called("__weighed(", &compared.expr);
-                compared
-                    .ops
-                    .iter()
-                    .for_each(|operation| self.called("__weighed(", &operation.expr));
+                let others = compared.ops.iter();
+                others.for_each(|operation| self.called("__weighed(", &operation.expr));
             }
             Expr::IfExpr(choice) => {
                 self.expression(&choice.true_expr);
@@ -309,11 +282,8 @@ impl<'a> Editor<'a> {
         // The first operand is followed by its own closing parentheses, then by the rest of the
         // expression.
         let behind = self.text.get(end_of(first.span())..).unwrap_or_default();
-        let closed = behind
-            .chars()
-            .take_while(|c| *c == ')' || c.is_whitespace())
-            .filter(|c| *c == ')')
-            .count();
+        let closing = behind.chars().take_while(|c| *c == ')' || c.is_whitespace());
+        let closed = closing.filter(|c| *c == ')').count();
         let mut before = self.text.get(..self.start(first)).unwrap_or_default();
         for _ in 0..closed {
             before = before.trim_end();
@@ -380,20 +350,14 @@ impl<'a> Editor<'a> {
 
     /// Wraps a value that is stored in a namespace, because it outlives a loop.
     fn kept(&mut self, target_end: usize, value: &Expr<'a>) {
-        let start = self
-            .text
-            .get(target_end..)
-            .and_then(|rest| rest.find('='))
-            .map(|at| target_end + at + 1);
+        let find = |from: usize, text: &str| Some(from + self.text.get(from..)?.find(text)?);
         let value_end = end_of(value.span());
-        let end =
-            self.text.get(value_end..).and_then(|rest| rest.find("%}")).map(|at| value_end + at);
-        let (Some(start), Some(end)) = (start, end) else {
+        let (Some(assigned), Some(end)) = (find(target_end, "="), find(value_end, "%}")) else {
             return self.refuse(target_end);
         };
         let before = self.text.get(value_end..end).unwrap_or_default();
         let end = value_end + before.trim_end_matches(['-', '+']).trim_end().len();
-        self.insert(start, "__kept((");
+        self.insert(assigned + 1, "__kept((");
         self.expression(value);
         self.insert(end, "))");
     }

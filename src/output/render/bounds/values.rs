@@ -202,15 +202,13 @@ fn count_growth(
     let widest = numbers.into_iter().map(i64::unsigned_abs).max().unwrap_or_default();
     let widest = usize::try_from(widest).unwrap_or(usize::MAX);
     let is_wide = widest > WIDEST && matches!(name, "indent" | "tojson" | "block" | "round");
-    let digits = |c: char| !c.is_ascii_digit();
-    let format_widths = || {
-        text(0)
-            .split(digits)
-            .filter(|run| !run.is_empty())
-            .map(|run| run.parse().unwrap_or(usize::MAX))
+    let width_of_format = match name {
+        "format" => {
+            let runs = text(0).split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
+            runs.map(|run| run.parse().unwrap_or(usize::MAX)).max().unwrap_or_default()
+        }
+        _ => 0,
     };
-    let width_of_format =
-        if name == "format" { format_widths().max().unwrap_or_default() } else { 0 };
     if is_wide
         || width_of_format > WIDEST
         || name == "format" && text(0).contains('*') && widest > WIDEST
@@ -290,6 +288,19 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
     }
 }
 
+/// Adds a function of rewritten templates: it counts a value and returns the `result` of it.
+fn add_counting(
+    environment: &mut Environment<'static>,
+    name: &'static str,
+    count: fn(&mut State<'_, '_>, &Value) -> Result<(), Error>,
+    result: fn(Value) -> Result<Value, Error>,
+) {
+    environment.add_function(name, move |state: &mut State<'_, '_>, value: Value| {
+        count(state, &value)?;
+        result(value)
+    });
+}
+
 /// Adds the counting functions and filters to an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
@@ -321,22 +332,10 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
         },
     );
     environment.add_function("__factor", factor);
-    environment.add_function("__made", |state: &mut State<'_, '_>, value: Value| {
-        count_made(state, &value)?;
-        made(value)
-    });
-    environment.add_function("__kept", |state: &mut State<'_, '_>, value: Value| {
-        count_kept(state, &value)?;
-        made(value)
-    });
-    environment.add_function("__weighed", |state: &mut State<'_, '_>, value: Value| {
-        count_seen(state, &value)?;
-        Ok::<_, Error>(value)
-    });
-    environment.add_function("__items", |state: &mut State<'_, '_>, value: Value| {
-        count_characters(state, &value)?;
-        Ok::<_, Error>(value)
-    });
+    add_counting(environment, "__made", count_made, made);
+    add_counting(environment, "__kept", count_kept, made);
+    add_counting(environment, "__weighed", |state, value| count_seen(state, value).map(drop), Ok);
+    add_counting(environment, "__items", count_characters, Ok);
     environment.add_function("__text", |state: &mut State<'_, '_>, value: Value| {
         match value.as_usize() {
             // The argument is the length of a text in the template.
