@@ -20,17 +20,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use super::Tree;
 use super::patched_names::{component_of, written_namespace};
 use super::planned_hosts::{
-    HostMetadata, PlannedHost, assigned_hosts, guards, placed_hosts, released_hosts,
-    unlabelled_hosts,
+    HostMetadata, PlannedHost, assigned_hosts, guards, placed_hosts, unassigned_hosts,
 };
 use crate::base::api::host;
 use crate::base::api::kustomization::listed;
-use crate::base::api::names::ObjectName;
+use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::base::finding::{Code, Finding};
 use crate::base::layout::{self, header};
 use crate::base::text::visible::{push_yaml_text, yaml_text};
@@ -55,55 +54,46 @@ pub(super) fn render(
 ) {
     let head = header(cluster.origin.made_from().as_str());
     let hosts: Vec<PlannedHost<'_>> = assigned_hosts(site, cluster, placement, added).collect();
-    insert_patches(site, &hosts, &head, tree);
-    let observed = hosts.iter().filter(|planned| planned.host.evidence == Evidence::Live);
-    insert_observed(site, observed, layout::observed_directory(&cluster.key), &head, tree);
+    insert_hosts(site, &hosts, &layout::observed_directory(&cluster.key), &head, tree);
 }
 
 /// Renders the hosts that no cluster has any more, and the kustomizations of all declared hosts.
 /// `tree` has the rendered files of clusters, and `kept` those that stay as they are on the disk.
 pub(super) fn render_common(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>) {
-    let (unlabelled, head) = (unlabelled_hosts(site, plan), header(GIVEN_BACK));
-    insert_patches(site, &unlabelled, &head, tree);
-    let released = released_hosts(site, plan);
-    insert_observed(site, released.iter(), layout::released_directory(), &head, tree);
+    let (hosts, head) = (unassigned_hosts(site, plan), header(GIVEN_BACK));
+    insert_hosts(site, &hosts, &layout::released_directory(), &head, tree);
     render_roots(site, plan, tree, kept);
 }
 
-/// Adds the patches of declared hosts, one file per root.
-fn insert_patches(site: &Site, hosts: &[PlannedHost<'_>], head: &str, tree: &mut Tree) {
-    let mut files: BTreeMap<(usize, &str), String> = BTreeMap::new();
-    for planned in hosts {
-        if let Evidence::Applied { root } = planned.host.evidence {
-            let file = files.entry((root, planned.file.as_str()));
-            write_host(file.or_insert_with(|| head.to_owned()), site, planned);
-        }
-    }
-    for ((root, file), mut text) in files {
-        let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
-        text.shrink_to_fit();
-        tree.insert(directory.join(file).into(), text);
-    }
-}
-
-/// Adds the partial objects of observed hosts, with their kustomization.
-fn insert_observed<'a>(
+/// Adds the patches of declared hosts, one file per root, and the partial objects of observed hosts,
+/// with their kustomization.
+fn insert_hosts(
     site: &Site,
-    hosts: impl Iterator<Item = &'a PlannedHost<'a>>,
-    directory: Utf8PathBuf,
+    hosts: &[PlannedHost<'_>],
+    observed: &Utf8Path,
     head: &str,
     tree: &mut Tree,
 ) {
-    let mut hosts = hosts.peekable();
-    if hosts.peek().is_none() {
-        return;
+    let mut files: BTreeMap<(Option<usize>, &str), String> = BTreeMap::new();
+    for planned in hosts {
+        let file = match planned.host.evidence {
+            Evidence::Applied { root } => (Some(root), planned.file.as_str()),
+            _ => (None, layout::OBSERVED_HOSTS),
+        };
+        write_host(files.entry(file).or_insert_with(|| head.to_owned()), site, planned);
     }
-    let mut text = head.to_owned();
-    hosts.for_each(|planned| write_host(&mut text, site, planned));
-    text.shrink_to_fit();
-    let kustomization = kustomization_listing(head, [layout::OBSERVED_HOSTS]);
-    tree.insert(directory.join(layout::KUSTOMIZATION).into(), kustomization);
-    tree.insert(directory.join(layout::OBSERVED_HOSTS).into(), text);
+    for ((root, file), mut text) in files {
+        let path = match root {
+            Some(root) => layout::declared_directory(&site.root(root).directory).join(file),
+            None => {
+                let kustomization = kustomization_listing(head, [file]);
+                tree.insert(observed.join(layout::KUSTOMIZATION).into(), kustomization);
+                observed.join(file)
+            }
+        };
+        text.shrink_to_fit();
+        tree.insert(path.into(), text);
+    }
 }
 
 /// Renders the kustomization of every root, even without a patch, because an agent applies the
@@ -154,31 +144,25 @@ fn secrets_in_use<'a>(
     root: usize,
     directory: &Utf8Path,
 ) -> BTreeMap<Option<&'a str>, BTreeSet<&'a str>> {
+    let named = |host: &'a Host| (written_namespace(site, host), secrets_of(host));
     let planned = plan.clusters.values().flat_map(|placement| placed_hosts(site, placement));
     let planned = planned.filter(|(_, host)| host.evidence == Evidence::Applied { root });
     let directory = site.settings.output.join(directory);
     let is_frozen = |held: &&RecordedAssignment| {
         plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory)
     };
-    let frozen =
-        site.state.held.iter().filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
-    let mut secrets: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
-    for (_, host) in planned {
-        secrets.entry(written_namespace(site, host)).or_default().extend(secrets_of(host));
-    }
-    for (key, held) in frozen {
+    let frozen = site.state.held.iter().filter_map(|(key, held)| {
+        let held = held.iter().find(is_frozen)?;
         // The repo may still declare a host that the inputs omit.
         let left_out = || {
-            site.left_out.get(key).map(|host| {
-                let names = host.secrets.iter().map(ObjectName::as_str);
-                (held.namespace.as_deref(), names.collect())
-            })
+            let names = site.left_out.get(key)?.secrets.iter().map(ObjectName::as_str);
+            Some((held.namespace.as_deref(), names.collect()))
         };
-        let host =
-            site.inventory.host(key).map(|host| (written_namespace(site, host), secrets_of(host)));
-        if let Some((namespace, names)) = host.or_else(left_out) {
-            secrets.entry(namespace).or_default().extend(names);
-        }
+        site.inventory.host(key).map(named).or_else(left_out)
+    });
+    let mut secrets: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
+    for (namespace, names) in planned.map(|(_, host)| named(host)).chain(frozen) {
+        secrets.entry(namespace).or_default().extend(names);
     }
     secrets.retain(|_, names| !names.is_empty());
     secrets
@@ -194,16 +178,9 @@ fn secrets_of(host: &Host) -> BTreeSet<&str> {
 /// Returns a regular expression of a name, in which variables match any text of their length.
 /// Backslashes would be changed by YAML.
 fn pattern(name: &str) -> String {
-    let is_plain = |char: char| char.is_alphanumeric() || "-_".contains(char);
-    let mut pattern = String::with_capacity(name.len());
-    for char in name.chars() {
-        match char {
-            '.' => pattern.push_str("[.]"),
-            char if is_plain(char) => pattern.push(char),
-            _ => pattern.push('.'),
-        }
-    }
-    pattern
+    let is_other = |c: char| !c.is_alphanumeric() && !"-_".contains(c);
+    let parts: Vec<String> = name.split('.').map(|part| part.replace(is_other, ".")).collect();
+    parts.join("[.]")
 }
 
 /// Appends a patch that guards Secrets of a namespace if the build contains them.
@@ -218,7 +195,8 @@ fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &
     let _ = writeln!(text, "      name: >-\n        {}", names.join("\n        ?|"));
     text.push_str("    patch: |\n      apiVersion: v1\n      kind: Secret\n      metadata:\n        name: any\n        annotations:\n");
     for (key, value) in guards(site, None) {
-        let _ = writeln!(text, "          {key}: {}", yaml_text(&value));
+        text.push_str("          ");
+        write_entry(text, &key, value.as_deref());
     }
 }
 
@@ -241,27 +219,27 @@ pub(super) fn kustomization_listing<'a>(
 ///
 /// Their build would fail, and with it everything that the repo builds around the hosts.
 pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for cluster in &plan.frozen {
-        let held = site
-            .state
-            .held
-            .iter()
-            .flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
-        let lost = held.filter(|(_, held)| held.cluster == *cluster).find(|(key, held)| {
-            let host = site.inventory.host(key).filter(|host| host.evidence != Evidence::Live);
-            host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
-        });
-        findings.extend(lost.map(|(host, held)| {
-            Finding::new(Code::PatchesDiffer, format!(
-                "the patch of {cluster}, which stays unchanged, would no longer match {host}: its namespace in the build \
-                 has changed"
-            ))
+    let is_lost = |key: &HostKey, held: &RecordedAssignment| {
+        let host = site.inventory.host(key).filter(|host| host.evidence != Evidence::Live);
+        host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
+    };
+    let finding = |cluster: &ClusterKey| {
+        let (host, held) = site.state.held.iter().find_map(|(key, held)| {
+            let mut held = held.iter().filter(|held| held.cluster == *cluster);
+            Some((key, held.find(|held| is_lost(key, held))?))
+        })?;
+        let message = format!(
+            "the patch of {cluster}, which stays unchanged, would no longer match {host}: its namespace in the build \
+             has changed"
+        );
+        let finding = Finding::new(Code::PatchesDiffer, message)
             .at(held.origin.at(["metadata", "namespace"]))
-            .help("change `hosts.form`, or namespaces below it, in a run that generates all clusters")
-        }));
-    }
-    findings
+            .help(
+                "change `hosts.form`, or namespaces below it, in a run that generates all clusters",
+            );
+        Some(finding)
+    };
+    plan.frozen.iter().filter_map(finding).collect()
 }
 
 /// Appends a document that gives a host its labels and annotations.
@@ -284,23 +262,14 @@ fn write_host(text: &mut String, site: &Site, planned: &PlannedHost<'_>) {
     if let (Evidence::Live, Some(uid)) = (host.evidence, &host.live.uid) {
         write_entry(text, "  uid", Some(uid));
     }
-    let labels = planned.labels.iter().map(|(key, value)| (key.as_str(), value.as_deref()));
-    let annotations = planned.annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
-    write_map(text, "labels", labels);
-    write_map(text, "annotations", annotations);
-}
-
-fn write_map<'a>(
-    text: &mut String,
-    name: &str,
-    entries: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>,
-) {
-    if entries.len() > 0 {
-        text.extend(["  ", name, ":\n"]);
-    }
-    for (key, value) in entries {
-        text.push_str("    ");
-        write_entry(text, key, value);
+    for (field, pairs) in [("labels", &planned.labels), ("annotations", &planned.annotations)] {
+        if !pairs.is_empty() {
+            text.extend(["  ", field, ":\n"]);
+        }
+        for (key, value) in pairs {
+            text.push_str("    ");
+            write_entry(text, key, value.as_deref());
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Differences between an object in the build of the repo's own files and in one with patches.
 
+use std::borrow::Cow;
+
 use yaml_serde::{Mapping, Value};
 
-use super::planned_hosts::{Annotations, PlannedHost, guards};
+use super::planned_hosts::{PatchedPairs, PlannedHost, guards};
 use crate::base::api::host;
 use crate::base::api::names::{HostKey, Namespace};
 use crate::plan::Plan;
@@ -14,10 +16,10 @@ impl PlannedHost<'_> {
     /// of the repo's own files.
     pub(crate) fn difference(&self, before: &Mapping, after: &Mapping) -> Option<String> {
         let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
-        different_pair(before.labels, after.labels, self.planned_labels())
+        different_pair(before.labels, after.labels, &self.labels)
             .map(|key| format!("another label `{key}`"))
             .or_else(|| {
-                different_pair(before.annotations, after.annotations, self.planned_annotations())
+                different_pair(before.annotations, after.annotations, &self.annotations)
                     .map(|key| format!("another annotation `{key}`"))
             })
             .or_else(|| {
@@ -29,14 +31,14 @@ impl PlannedHost<'_> {
     /// Further options in an annotation are no difference.
     pub(crate) fn changed_field(&self, object: &Mapping) -> Option<Vec<&str>> {
         let found = ComparedObject::new(object);
-        let mut labels = self.planned_labels();
-        let label = labels.find(|(key, planned)| text_of(found.labels, key) != *planned);
-        let has_all = |(key, planned): &(&str, Option<&str>)| {
+        let mut labels = self.labels.iter();
+        let label = labels.find(|(key, planned)| text_of(found.labels, key) != planned.as_deref());
+        let lacks_options = |(key, planned): &(&Cow<'_, str>, &Option<String>)| {
             let found = text_of(found.annotations, key).unwrap_or_default();
             let has = |option: &str| found.split(',').any(|other| other.trim() == option);
-            planned.is_none_or(|planned| planned.split(',').all(has))
+            planned.as_ref().is_some_and(|planned| !planned.split(',').all(has))
         };
-        let annotation = || self.planned_annotations().find(|pair| !has_all(pair));
+        let annotation = || self.annotations.iter().find(lacks_options);
         let HostKey { namespace, name } = &self.host.key;
         let mut id = vec![("name", Some(name.as_str()))];
         // Without one, the object has the namespace of the settings, or the default.
@@ -54,8 +56,8 @@ impl PlannedHost<'_> {
         field
             .map(|(key, _)| vec!["metadata", key])
             .or_else(|| has_spec.then(|| vec!["spec"]))
-            .or_else(|| label.map(|(key, _)| vec!["metadata", "labels", key]))
-            .or_else(|| annotation().map(|(key, _)| vec!["metadata", "annotations", key]))
+            .or_else(|| label.map(|(key, _)| vec!["metadata", "labels", &**key]))
+            .or_else(|| annotation().map(|(key, _)| vec!["metadata", "annotations", &**key]))
     }
 
     /// Returns the keys of unplanned labels of its object in a build that differ from the host's.
@@ -78,14 +80,6 @@ impl PlannedHost<'_> {
         };
         own.chain(built).filter(differs)
     }
-
-    fn planned_labels(&self) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {
-        self.labels.iter().map(|(key, value)| (key.as_str(), value.as_deref()))
-    }
-
-    fn planned_annotations(&self) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {
-        self.annotations.iter().map(|(key, value)| (*key, Some(value.as_str())))
-    }
 }
 
 fn text_of<'a>(pairs: Option<&'a Mapping>, key: &str) -> Option<&'a str> {
@@ -95,7 +89,7 @@ fn text_of<'a>(pairs: Option<&'a Mapping>, key: &str) -> Option<&'a str> {
 /// The changes of objects without a planned patch.
 pub(crate) struct AllowedChanges {
     /// Annotations of Secrets.
-    guards: Annotations<'static>,
+    guards: PatchedPairs<'static>,
     /// Set if hosts may have labels of frozen clusters.
     has_frozen: bool,
 }
@@ -114,15 +108,13 @@ pub(crate) fn changed_field(
     after: &Mapping,
 ) -> Option<String> {
     let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
-    let none = || [].into_iter();
-    let label = || different_pair(before.labels, after.labels, none());
-    let guards = allowed.guards.iter();
-    let guards = guards.map(|(key, value)| (*key, Some(value.as_str())));
-    let is_guarded = || different_pair(before.annotations, after.annotations, guards).is_none();
+    let none = PatchedPairs::new();
+    let label = || different_pair(before.labels, after.labels, &none);
+    let annotation = |set| different_pair(before.annotations, after.annotations, set);
     let pair = match after.object.get("kind").and_then(Value::as_str) {
         Some(host::KIND) if allowed.has_frozen => None,
-        Some("Secret") if is_guarded() => label(),
-        _ => label().or_else(|| different_pair(before.annotations, after.annotations, none())),
+        Some("Secret") if annotation(&allowed.guards).is_none() => label(),
+        _ => label().or_else(|| annotation(&none)),
     };
     pair.map(str::to_owned).or_else(|| different_field(&before, &after))
 }
@@ -145,21 +137,20 @@ impl<'a> ComparedObject<'a> {
 }
 
 /// Returns the first key of labels or annotations that differs from what it was, apart from the
-/// keys that are set, or removed by `None`.
+/// keys that are `set`.
 fn different_pair<'a>(
     before: Option<&'a Mapping>,
     after: Option<&'a Mapping>,
-    set: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
+    set: &'a PatchedPairs<'_>,
 ) -> Option<&'a str> {
     let value = |pairs: Option<&'a Mapping>, key: &str| pairs.and_then(|pairs| pairs.get(key));
-    let wrong = set
-        .clone()
-        .find(|(key, planned)| value(after, key).map(Value::as_str) != planned.map(Some));
-    let is_changed = |key: &&str| {
-        set.clone().all(|(other, _)| other != *key) && value(before, key) != value(after, key)
-    };
+    let wrong = set.iter().find(|(key, planned)| {
+        value(after, key).map(Value::as_str) != planned.as_ref().map(|it| Some(it.as_str()))
+    });
+    let is_changed =
+        |key: &&str| !set.contains_key(*key) && value(before, key) != value(after, key);
     let all = before.into_iter().chain(after).flat_map(Mapping::keys);
-    wrong.map(|(key, _)| key).or_else(|| all.filter_map(Value::as_str).find(is_changed))
+    wrong.map(|(key, _)| &**key).or_else(|| all.filter_map(Value::as_str).find(is_changed))
 }
 
 /// Returns the first field that differs, apart from labels and annotations.
@@ -201,7 +192,7 @@ mod tests {
     #[test]
     fn objects_without_a_patch_keep_all_but_guards_of_secrets() {
         let allowed = AllowedChanges {
-            guards: BTreeMap::from([("guard", "on".to_owned())]),
+            guards: BTreeMap::from([("guard".into(), Some("on".to_owned()))]),
             has_frozen: false,
         };
         let changed = |before: &str, after: &str| {

@@ -1,5 +1,6 @@
 //! Hosts with the labels and annotations that a plan gives them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -21,11 +22,8 @@ use crate::site::Site;
 use crate::site::inventory::{Evidence, Host};
 use crate::site::request::Cluster;
 
-/// Labels of a host. Those without a value are removed.
-pub(super) type Labels = BTreeMap<String, Option<String>>;
-
-/// Annotations of a host.
-pub(super) type Annotations<'a> = BTreeMap<&'a str, String>;
+/// Labels or annotations that an object gets. Those without a value are removed.
+pub(super) type PatchedPairs<'a> = BTreeMap<Cow<'a, str>, Option<String>>;
 
 /// The metadata that outputs add to hosts.
 pub(crate) type HostMetadata = BTreeMap<HostKey, AddedMetadata>;
@@ -58,9 +56,9 @@ pub(super) const MERGE: [&str; 3] =
 /// A host with what its patch or partial object has.
 pub(crate) struct PlannedHost<'a> {
     pub(crate) host: &'a Host,
-    pub(crate) labels: Labels,
+    pub(super) labels: PatchedPairs<'a>,
     /// Its guards, and those that outputs add.
-    pub(super) annotations: Annotations<'a>,
+    pub(super) annotations: PatchedPairs<'a>,
     /// Its name in the build that the patch is part of.
     pub(crate) name: &'a str,
     /// Its namespace there. It has none if only the settings give it one.
@@ -94,7 +92,7 @@ pub(crate) fn planned_hosts<'a>(
             hosts.for_each(|planned| add(layout::observed_directory(key), planned));
         }
     }
-    let others = unlabelled_hosts(site, plan).into_iter().chain(released_hosts(site, plan));
+    let others = unassigned_hosts(site, plan).into_iter();
     others.for_each(|planned| add(layout::released_directory(), planned));
     by_directory
 }
@@ -119,17 +117,18 @@ pub(super) fn assigned_hosts<'a>(
     let is_recorded = site.settings.assignment.labels.is_default();
     placement.iter().flat_map(move |(part, assigned)| {
         let labels = site.settings.assignment.labels_of(&cluster.key, part).into_iter();
-        let common: Labels = labels.map(|(key, value)| (key, Some(value))).collect();
+        let common: PatchedPairs<'a> =
+            labels.map(|(key, value)| (key.into(), Some(value))).collect();
         assigned.iter().filter_map(move |assigned| {
             let host = &site.inventory.hosts[assigned.host];
             let mut labels = common.clone();
             if let Some(domain) = topology::failure_domain(cluster, part, host) {
-                labels.insert(FAILURE_DOMAIN.to_owned(), Some(domain.to_owned()));
+                labels.insert(FAILURE_DOMAIN.into(), Some(domain.to_owned()));
             }
             match host.evidence {
                 // A patch can remove labels that say otherwise. A partial object cannot.
                 Evidence::Applied { .. } => contradicting(host, &cluster.key, part)
-                    .for_each(|key| _ = labels.entry(key.clone()).or_insert(None)),
+                    .for_each(|key| _ = labels.entry(key.into()).or_insert(None)),
                 Evidence::Live => {}
                 Evidence::Reached { .. } | Evidence::Loose => return None,
             }
@@ -139,39 +138,36 @@ pub(super) fn assigned_hosts<'a>(
                 ..PlannedHost::new(site, host, labels)
             };
             if let Some(AddedMetadata { labels, annotations }) = added.get(&host.key) {
-                let labels = labels.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
-                planned.labels.extend(labels);
-                let annotations = annotations.iter();
-                planned.annotations.extend(annotations.map(|(key, value)| (&**key, value.clone())));
+                for (pairs, added) in
+                    [(&mut planned.labels, labels), (&mut planned.annotations, annotations)]
+                {
+                    let added = added.iter();
+                    pairs.extend(added.map(|(key, value)| (key.into(), Some(value.clone()))));
+                }
             }
             Some(planned)
         })
     })
 }
 
-/// Returns unassigned declared hosts whose manifests have labels: all are removed.
-pub(super) fn unlabelled_hosts<'a>(site: &'a Site, plan: &'a Plan) -> Vec<PlannedHost<'a>> {
-    let hosts = plan.unlabelled.iter().filter_map(|key| site.inventory.host(key));
-    let planned = hosts.map(|host| {
-        let labels = host.assignment.in_manifest.iter().map(|label| (label.clone(), None));
+/// Returns declared hosts without a cluster whose manifests have labels, which are all removed, and
+/// released observed hosts, whose partial objects have no labels.
+pub(super) fn unassigned_hosts<'a>(site: &'a Site, plan: &'a Plan) -> Vec<PlannedHost<'a>> {
+    let unlabelled = plan.unlabelled.iter().filter_map(|key| site.inventory.host(key));
+    let unlabelled = unlabelled.map(|host| {
+        let labels = host.assignment.in_manifest.iter().map(|label| (label.into(), None));
         let file = layout::UNLABELLED.to_owned();
         PlannedHost { file, ..PlannedHost::new(site, host, labels.collect()) }
     });
-    planned.collect()
-}
-
-/// Returns released observed hosts, whose partial objects have no labels.
-pub(super) fn released_hosts<'a>(site: &'a Site, plan: &'a Plan) -> Vec<PlannedHost<'a>> {
-    let released = plan.released.iter();
-    let planned = released.filter_map(|(key, release)| {
-        let mut planned = PlannedHost::new(site, site.inventory.host(key)?, Labels::new());
-        planned.annotations = observed_annotations(site);
-        planned.annotations.insert(assignment::GIVEN_BACK, release.given_back.to_string());
+    let released = plan.released.iter().filter_map(|(key, release)| {
+        let mut planned = PlannedHost::new(site, site.inventory.host(key)?, PatchedPairs::new());
         let by = release.by.as_ref().map(|by| (assignment::GIVEN_BACK_BY, by.to_string()));
-        planned.annotations.extend(by);
+        let values = [(assignment::GIVEN_BACK, release.given_back.to_string())].into_iter();
+        let values = values.chain(by).map(|(key, value)| (key.into(), Some(value)));
+        planned.annotations.extend(values);
         Some(planned)
     });
-    planned.collect()
+    unlabelled.chain(released).collect()
 }
 
 /// Returns the keys of the labels in a host's manifest that are of an older generation, or that
@@ -191,7 +187,7 @@ fn contradicting<'a>(
 }
 
 impl<'a> PlannedHost<'a> {
-    fn new(site: &'a Site, host: &'a Host, labels: Labels) -> Self {
+    fn new(site: &'a Site, host: &'a Host, labels: PatchedPairs<'a>) -> Self {
         PlannedHost {
             host,
             labels,
@@ -208,8 +204,8 @@ impl<'a> PlannedHost<'a> {
 
     /// Returns a host without a patch.
     pub(crate) fn unpatched(site: &'a Site, host: &'a Host) -> Self {
-        let annotations = Annotations::new();
-        PlannedHost { annotations, ..PlannedHost::new(site, host, Labels::new()) }
+        let annotations = PatchedPairs::new();
+        PlannedHost { annotations, ..PlannedHost::new(site, host, PatchedPairs::new()) }
     }
 
     /// Returns the fields of its id in the build.
@@ -228,14 +224,13 @@ impl<'a> PlannedHost<'a> {
 
     /// Returns its patch.
     pub(super) fn patch(&self) -> Mapping {
-        let text = |text: &str| Value::from(text);
-        let value = |value: &Option<String>| value.as_deref().map_or(Value::Null, text);
-        let labels = self.labels.iter().map(|(key, label)| (text(key), value(label)));
-        let annotations = self.annotations.iter().map(|(key, value)| (text(key), text(value)));
+        let value = |value: &Option<String>| value.as_deref().map_or(Value::Null, Value::from);
         let mut patch = self.id();
         if let Some(Value::Mapping(metadata)) = patch.get_mut("metadata") {
-            metadata.insert(text("labels"), Value::Mapping(labels.collect()));
-            metadata.insert(text("annotations"), Value::Mapping(annotations.collect()));
+            for (field, pairs) in [("labels", &self.labels), ("annotations", &self.annotations)] {
+                let pairs = pairs.iter().map(|(key, it)| (Value::from(&**key), value(it)));
+                metadata.insert(Value::from(field), Value::Mapping(pairs.collect()));
+            }
         }
         patch
     }
@@ -243,7 +238,7 @@ impl<'a> PlannedHost<'a> {
     /// Returns the keys of the labels that its patch removes.
     pub(super) fn removed_labels(&self) -> impl Iterator<Item = &str> {
         let removed = self.labels.iter().filter(|(_, value)| value.is_none());
-        removed.map(|(key, _)| key.as_str())
+        removed.map(|(key, _)| &**key)
     }
 }
 
@@ -255,18 +250,18 @@ fn guards_for(site: &Site, agent: GitopsAgent) -> bool {
 
 /// Returns the annotations that keep agents from deleting an object, merged with its options for
 /// Argo CD.
-pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> Annotations<'static> {
-    let mut annotations = BTreeMap::new();
+pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> PatchedPairs<'static> {
+    let mut annotations = PatchedPairs::new();
     if guards_for(site, GitopsAgent::Argocd) {
         let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
         let kept = own.filter(|option| {
             !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option))
         });
         let options: Vec<&str> = kept.chain(GUARDS).collect();
-        annotations.insert(host::SYNC_OPTIONS, options.join(","));
+        annotations.insert(host::SYNC_OPTIONS.into(), Some(options.join(",")));
     }
     if guards_for(site, GitopsAgent::Flux) {
-        annotations.insert(host::PRUNE, "disabled".to_owned());
+        annotations.insert(host::PRUNE.into(), Some("disabled".to_owned()));
     }
     annotations
 }
@@ -275,16 +270,16 @@ fn same_option(a: &str, b: &str) -> bool {
     a.split('=').next() == b.split('=').next()
 }
 
-fn observed_annotations(site: &Site) -> Annotations<'static> {
+fn observed_annotations(site: &Site) -> PatchedPairs<'static> {
     let mut annotations = guards(site, Some(&MERGE.join(",")));
     if guards_for(site, GitopsAgent::Argocd) {
         // kubectl's code assumes that the owner of this annotation used `kubectl apply`. It
         // transfers all fields of that owner to the agent, which then removes those missing in the
         // partial object, above all the spec. So the agent must own the annotation.
-        annotations.insert(host::LAST_APPLIED, String::new());
+        annotations.insert(host::LAST_APPLIED.into(), Some(String::new()));
     }
     if guards_for(site, GitopsAgent::Flux) {
-        annotations.insert(host::SSA, "Merge".to_owned());
+        annotations.insert(host::SSA.into(), Some("Merge".to_owned()));
     }
     annotations
 }

@@ -25,12 +25,9 @@ impl BmcValues {
         let parsed = BmcAddress::parse(address).ok()?;
         let redfish = parsed.is_redfish();
         let scheme = if redfish { parsed.transport() } else { parsed.driver().ok()? };
-        let host = if parsed.host.contains(':') {
-            format!("[{}]", parsed.host)
-        } else {
-            parsed.host.clone()
-        };
-        let port = if parsed.port.is_empty() { String::new() } else { format!(":{}", parsed.port) };
+        let BmcAddress { host, port, .. } = &parsed;
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let port = if port.is_empty() { String::new() } else { format!(":{port}") };
         let system = parsed.system().filter(|_| redfish);
         Some(Self {
             url: format!("{scheme}://{host}{port}"),

@@ -15,7 +15,7 @@ use egress::EgressValues;
 use crate::base::api::names::{NodePort, ObjectName, SecretKey};
 use crate::base::finding::{Code, Finding};
 use crate::input::settings::{self, Credentials, SecretStore};
-use crate::output::render::planned_hosts;
+use crate::output::render::planned_hosts::{PatchedPairs, guards};
 use crate::output::render::renderer::{Renderer, name_in};
 use crate::site::inventory::Host;
 use crate::site::request::ClusterService;
@@ -44,7 +44,7 @@ struct HomeVolumeValues<'a> {
     #[serde(flatten)]
     volume_claim: &'a VolumeClaim,
     /// Annotations that keep agents from deleting it.
-    guards: BTreeMap<&'static str, String>,
+    guards: PatchedPairs<'static>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -92,7 +92,7 @@ pub(super) fn values<'a>(
         settings,
         homes: settings.homes.as_ref().map(|volume_claim| HomeVolumeValues {
             volume_claim,
-            guards: planned_hosts::guards(renderer.site, None),
+            guards: guards(renderer.site, None),
         }),
         power_control: renderer.site.settings.credentials != Credentials::None,
         secret_copies,
@@ -182,13 +182,16 @@ fn reachable_hosts<'a>(
     service: &ClusterService,
 ) -> Option<Vec<ReachableHost<'a>>> {
     let addressed = renderer.addressed(service)?;
+    let jump_host = service.object_name(&renderer.cluster.key);
     let mut hosts = Vec::with_capacity(addressed.len());
     let mut names: BTreeMap<String, &Host> = BTreeMap::new();
     let mut named = true;
     for (host, role, address) in addressed {
         let name = name_in(renderer.cluster, host, '.');
         // All hosts are checked, so that one run reports all mistakes.
-        named &= check_name(renderer, service, host, &name, names.insert(name.clone(), host));
+        let mistake = name_mistake(&jump_host, host, &name, names.insert(name.clone(), host));
+        named &= mistake.is_none();
+        renderer.rendered.findings.extend(mistake);
         hosts.push(ReachableHost {
             name,
             namespace: host.key.namespace.as_str(),
@@ -203,23 +206,15 @@ fn reachable_hosts<'a>(
     named.then_some(hosts)
 }
 
-/// Checks that a host's name on the jump host is unique and a DNS name.
-///
-/// ssh, `/etc/hosts` and the credential files use it.
-fn check_name(
-    renderer: &mut Renderer<'_>,
-    service: &ClusterService,
-    host: &Host,
-    name: &str,
-    other: Option<&Host>,
-) -> bool {
-    let jump_host = service.object_name(&renderer.cluster.key);
+/// Reports a host whose name on the jump host is not unique, or no DNS name: ssh, `/etc/hosts` and the
+/// credential files use it.
+fn name_mistake(jump_host: &str, host: &Host, name: &str, other: Option<&Host>) -> Option<Finding> {
     let message = match other {
         Some(other) => format!(
             "the hosts {} and {} would both be named {name} on {jump_host}",
             other.key, host.key
         ),
-        None if is_dns_name(name) => return true,
+        None if is_dns_name(name) => return None,
         None => format!(
             "the name of host {} is too long for {jump_host}, with its namespace before it",
             host.key
@@ -229,8 +224,7 @@ fn check_name(
         .at(host.origin.at(["metadata", "name"]))
         .help("rename one of them: a jump host names hosts of other namespaces NAMESPACE.NAME");
     let other = other.map(|other| (other.origin.at(["metadata", "name"]), "the other one"));
-    renderer.rendered.findings.push(finding.see_each(other));
-    false
+    Some(finding.see_each(other))
 }
 
 /// Returns whether a resolver takes a text. Kubernetes limits names of objects as a whole only.
