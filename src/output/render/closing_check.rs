@@ -60,7 +60,7 @@ pub(super) fn check(
             kept,
         };
         let planned = all_planned.get(&directory).map_or(&[][..], Vec::as_slice);
-        files.difference(*index, root, planned)
+        files.compare(*index, root, planned).err().map(|finding| *finding)
     };
     roots.filter_map(check).collect()
 }
@@ -76,26 +76,25 @@ struct RenderedPatches<'a> {
 }
 
 impl RenderedPatches<'_> {
-    fn finding(&self, why: &str, host: Option<&Host>, help: &str) -> Finding {
+    fn finding(&self, why: &str, host: Option<&Host>, help: &str) -> Box<Finding> {
         let overlay = self.overlay;
         let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
         let message = format!("the patches in `{overlay}` would not build as planned: {why}");
-        Finding::new(Code::PatchesDiffer, message).at(place).help(help)
+        Box::new(Finding::new(Code::PatchesDiffer, message).at(place).help(help))
     }
 
-    /// Reports the first difference from the plan.
-    fn difference(
+    /// Compares with the plan. The error is the first difference.
+    fn compare(
         &self,
         index: usize,
         root: &BuildRoot,
         planned: &[PlannedHost<'_>],
-    ) -> Option<Finding> {
+    ) -> Result<(), Box<Finding>> {
         let file = self.directory.join(self.site.settings.hosts.form.file_name());
-        let text = self.tree.get(file.as_str())?;
-        let only = |why: &str| Some(self.finding(why, None, NAME_HELP));
-        let Ok(kustomization) = yaml::from_str::<OverlayKustomization>(text) else {
-            return only("its kustomization.yaml has other fields");
-        };
+        let Some(text) = self.tree.get(file.as_str()) else { return Ok(()) };
+        let differs = |why: &str| self.finding(why, None, NAME_HELP);
+        let kustomization: OverlayKustomization =
+            yaml::from_str(text).map_err(|_| differs("its kustomization.yaml has other fields"))?;
         let is_overlay = self.site.settings.hosts.form == HostsForm::Overlay;
         let is_based = match kustomization.resources.as_slice() {
             [] => !is_overlay,
@@ -103,47 +102,45 @@ impl RenderedPatches<'_> {
             _ => false,
         };
         if !is_based {
-            return only("it is not based on the hosts of the repo");
+            return Err(differs("it is not based on the hosts of the repo"));
         }
         let component = (!is_overlay).then_some(self.overlay);
         let bases = self.site.overlay_bases.for_root(index, component);
-        let check =
-            |base: &OverlayBase| self.difference_of_build(base.build(), &kustomization, planned);
+        let compare =
+            |base: &OverlayBase| self.compare_build(base.build(), &kustomization, planned);
         if bases.is_empty() {
             // Kustomizations outside of the inputs are not evaluated, and a component may not be
             // listed yet.
             let hosts = planned.iter().map(|planned| (planned.host.origin.clone(), planned.id()));
-            return check(&OverlayBase::with_ids(hosts));
+            return compare(&OverlayBase::with_ids(hosts));
         }
-        bases.into_iter().find_map(check)
+        bases.into_iter().try_for_each(compare)
     }
 
-    /// Evaluates a build with the patches, and reports the first difference from the plan.
-    fn difference_of_build(
+    /// Evaluates a build with the patches, and compares it with the plan.
+    fn compare_build(
         &self,
         mut build: OverlayBuild<'_>,
         kustomization: &OverlayKustomization,
         planned: &[PlannedHost<'_>],
-    ) -> Option<Finding> {
+    ) -> Result<(), Box<Finding>> {
         let mut by_position = HashMap::with_capacity(planned.len());
         for planned in planned {
-            let key = &planned.host.key;
-            let position = match build.host(planned.name, planned.namespace) {
-                Ok(position) => position,
-                Err(count) => {
-                    let why = format!(
-                        "the patch of `{key}` matches {count} hosts by their names or former names"
-                    );
-                    return Some(self.finding(&why, Some(planned.host), NAME_HELP));
-                }
-            };
+            let host = planned.host;
+            let position = build.host(planned.name, planned.namespace).map_err(|count| {
+                let key = &host.key;
+                let why = format!(
+                    "the patch of `{key}` matches {count} hosts by their names or former names"
+                );
+                self.finding(&why, Some(host), NAME_HELP)
+            })?;
             build.add_known_labels(position, planned.removed_labels());
             by_position.insert(position, planned);
         }
         let file = |name: &str| self.patch_file(name, planned);
-        if let Err(problem) = build.apply(&kustomization.patches, file, self.overlay) {
-            return Some(self.finding(&problem.to_string(), None, NAME_HELP));
-        }
+        build
+            .apply(&kustomization.patches, file, self.overlay)
+            .map_err(|problem| self.finding(&problem.to_string(), None, NAME_HELP))?;
         for (position, object) in build.objects().enumerate() {
             let planned = by_position.get(&position);
             let named = || {
@@ -164,10 +161,10 @@ impl RenderedPatches<'_> {
             });
             if let Some(why) = difference {
                 let host = planned.map(|planned| planned.host);
-                return Some(self.finding(&why, host, VALUE_HELP));
+                return Err(self.finding(&why, host, VALUE_HELP));
             }
         }
-        None
+        Ok(())
     }
 
     /// Returns the patches in a file. One that stays on the disk is that of a cluster that is up to
@@ -175,13 +172,11 @@ impl RenderedPatches<'_> {
     /// planned.
     fn patch_file(&self, name: &str, planned: &[PlannedHost<'_>]) -> Option<PatchFile<'_>> {
         let path = self.directory.join(name);
-        let text = self.tree.get(path.as_str());
-        let kept = || {
-            let file_hosts = planned.iter().filter(|planned| planned.file == name);
-            let patches = file_hosts.map(PlannedHost::patch).collect();
-            let is_kept = self.kept.contains(path.as_str());
-            is_kept.then_some(PatchFile::Known(patches))
-        };
-        text.map(|text| PatchFile::Text(text)).or_else(kept)
+        if let Some(text) = self.tree.get(path.as_str()) {
+            return Some(PatchFile::Text(text));
+        }
+        let patches = planned.iter().filter(|planned| planned.file == name).map(PlannedHost::patch);
+        let is_kept = self.kept.contains(path.as_str());
+        is_kept.then(|| PatchFile::Known(patches.collect()))
     }
 }
