@@ -88,19 +88,21 @@ pub fn mark(cluster: &ClusterKey) -> String {
 
 /// Renders the files of an installer, or reports why it cannot run.
 pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
+    let cluster = renderer.cluster;
     let refused: Vec<Finding> =
-        taken(renderer.cluster).chain(foreign_plugins(renderer, installation)).collect();
+        taken(cluster).chain(foreign_plugins(renderer, installation)).collect();
     if !refused.is_empty() {
         return renderer.rendered.findings.extend(refused);
     }
-    let Some(addresses) = addresses(renderer) else {
-        return;
-    };
+    let machines = machines(renderer);
+    let findings = &mut renderer.rendered.findings;
+    findings.extend(mixed_families(cluster, &machines));
+    findings.extend(machines.iter().filter_map(PlacedMachine::without_address));
+    let address = |machine: &PlacedMachine<'_>| Some((machine.node.clone(), machine.address?));
+    let Some(addresses) = machines.iter().map(address).collect() else { return };
     // Planning reports a machine without a host.
-    let Some(inventory) = InstallerInventory::new(installation, &addresses) else {
-        return;
-    };
-    if let Err(finding) = files(renderer, installation, &inventory) {
+    let Some(inventory) = InstallerInventory::new(installation, &addresses) else { return };
+    if let Err(finding) = files(renderer, installation, &machines, &inventory) {
         renderer.rendered.findings.push(*finding);
     }
 }
@@ -114,44 +116,33 @@ struct PlacedMachine<'a> {
 }
 
 /// Returns the machines of a cluster that have a host.
-fn machines<'a>(renderer: &Renderer<'a>) -> impl Iterator<Item = PlacedMachine<'a>> + use<'a> {
+fn machines<'a>(renderer: &Renderer<'a>) -> Vec<PlacedMachine<'a>> {
     let Renderer { cluster, placement, site, .. } = *renderer;
-    cluster.node_sets.iter().filter_map(move |(part, node_set)| {
+    let machines = cluster.node_sets.iter().filter_map(|(part, node_set)| {
         let node = part.node.as_ref()?;
         let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
         Some(PlacedMachine { node, node_set, host, address: node_set.installer_address(host) })
-    })
+    });
+    machines.collect()
 }
 
-/// Returns the addresses of machines that have a host; `None`, with a finding, if a host has no
-/// address.
-fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
-    let mut addresses = BTreeMap::new();
-    let mut complete = true;
-    renderer.rendered.findings.extend(mixed_families(renderer));
-    for PlacedMachine { node, node_set, host, address } in machines(renderer) {
-        if let Some(address) = address {
-            addresses.insert(node.clone(), address);
-            continue;
-        }
-        complete = false;
-        let message = format!("host {} of {} has no address for the installer", host.key, node);
-        renderer.rendered.findings.push(
-            Finding::new(Code::InvalidMachine, message)
-                .at(node_set.at.place())
-                .see(host.origin.name(), host.key.to_string())
-                .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
-        );
+impl PlacedMachine<'_> {
+    /// Reports a machine whose host has no address.
+    fn without_address(&self) -> Option<Finding> {
+        let Self { node, node_set, host, address: None } = self else { return None };
+        let message = format!("host {} of {node} has no address for the installer", host.key);
+        let finding = Finding::new(Code::InvalidMachine, message)
+            .at(node_set.at.place())
+            .see(host.origin.name(), host.key.to_string());
+        let help = "take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`";
+        Some(finding.help(help))
     }
-    complete.then_some(addresses)
 }
 
 /// Reports machines with addresses of different IP families, which cannot reach each other.
-fn mixed_families(renderer: &Renderer<'_>) -> Option<Finding> {
-    let cluster = renderer.cluster;
+fn mixed_families(cluster: &Cluster, machines: &[PlacedMachine<'_>]) -> Option<Finding> {
     let reached = |is_ipv6: bool| {
-        machines(renderer)
-            .find(|machine| machine.address.is_some_and(|address| address.is_ipv6() == is_ipv6))
+        machines.iter().find(|it| it.address.is_some_and(|address| address.is_ipv6() == is_ipv6))
     };
     let (first, other) = (reached(true)?, reached(false)?);
     let message = format!(
@@ -163,21 +154,17 @@ fn mixed_families(renderer: &Renderer<'_>) -> Option<Finding> {
         .see(first.host.origin.name(), "its network card has no IPv4 address")
         .see(other.node_set.at.place(), "this machine is reached by IPv4");
     let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
-    Some(finding.help(help).for_cluster(&cluster.key))
+    Some(finding.help(help))
 }
 
 /// Reports nodes with reserved names.
 fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
-    let named = cluster
-        .node_sets
-        .iter()
-        .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
-    named.filter(|(node, _)| inventory::is_taken(node)).map(|(node, node_set)| {
+    cluster.node_sets.iter().filter_map(|(part, node_set)| {
+        let node = part.node.as_ref().filter(|node| inventory::is_taken(node))?;
         let message =
             format!("a machine of {} is named `{node}`, which ansible reserves", cluster.key);
-        Finding::new(Code::InvalidMachine, message)
-            .at(node_set.at.place())
-            .help(format!("rename it, such as to `node-{node}`"))
+        let finding = Finding::new(Code::InvalidMachine, message).at(node_set.at.place());
+        Some(finding.help(format!("rename it, such as to `node-{node}`")))
     })
 }
 
@@ -200,6 +187,7 @@ fn foreign_plugins(renderer: &Renderer<'_>, installation: &Installation) -> Opti
 fn files(
     renderer: &mut Renderer<'_>,
     installation: &Installation,
+    machines: &[PlacedMachine<'_>],
     inventory: &InstallerInventory<'_>,
 ) -> Result<(), Box<Finding>> {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
@@ -235,13 +223,11 @@ fn files(
         addresses: inventory.addresses_by_role(),
     };
     // A replacement host may have the address of the previous one but nothing installed on it.
-    let hosts: Vec<String> = machines(renderer)
-        .map(|PlacedMachine { node, host, .. }| format!("{node} {}", host.key))
-        .collect();
+    let hosts = machines.iter().map(|machine| format!("{} {}", machine.node, machine.host.key));
     let mut parts = manifests(renderer, &values)?;
     if settings.scales() {
         let core: Vec<String> = parts.iter().chain(variables.values()).cloned().collect();
-        let installed = installed(renderer, installation, hash(&core));
+        let installed = installed(renderer, installation, machines, hash(&core));
         if installed.mode == InstallMode::Scale {
             values.command =
                 command(cluster, installation, installer, packages, InstallMode::Scale);
@@ -302,18 +288,17 @@ fn template_name(file: &str) -> String {
 fn installed(
     renderer: &Renderer<'_>,
     installation: &Installation,
+    machines: &[PlacedMachine<'_>],
     core: String,
 ) -> InstallationRecord {
-    let hashed = |placed: PlacedMachine<'_>| {
-        let node = placed.node;
+    let hashed = |PlacedMachine { node, host, address, .. }: &PlacedMachine<'_>| {
         let is_master = installation.masters.contains(node);
         let roles = format!("{is_master} {}", installation.has_both_roles(node));
-        let address = placed.address.map(|address| address.to_string());
-        let parts = [node.to_string(), roles, placed.host.key.to_string()];
-        let parts: Vec<String> = parts.into_iter().chain(address).collect();
+        let mut parts = vec![node.to_string(), roles, host.key.to_string()];
+        parts.extend(address.map(|address| address.to_string()));
         (hash(&parts), is_master)
     };
-    let machines: BTreeMap<String, bool> = machines(renderer).map(hashed).collect();
+    let machines: BTreeMap<String, bool> = machines.iter().map(hashed).collect();
     let are_workers = |added: &BTreeSet<&String>| {
         added.iter().all(|machine| machines.get(*machine) == Some(&false))
     };
