@@ -146,55 +146,45 @@ struct LabelledMetadata {
 }
 
 fn object(value: &Value) -> Result<(), InvalidRendering> {
-    let text =
-        |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if !matches!(kind.as_str(), "Kustomization" | "Component") {
+    if !matches!(kind, "Kustomization" | "Component") {
         // The types accept more than the API server does.
-        let what = if kind.is_empty() {
-            "an object".to_owned()
-        } else {
-            format!("an object of kind {kind}")
-        };
-        read_as::<AnyObject>(value, &what)?;
+        let of_kind = if kind.is_empty() { String::new() } else { format!(" of kind {kind}") };
+        read_as::<AnyObject>(value, &format!("an object{of_kind}"))?;
     }
-    let read: fn(&Value, &str) -> Result<(), InvalidRendering> =
-        match (api_version.as_str(), kind.as_str()) {
-            // An agent with pruning treats an empty build as a request to delete everything.
-            ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(value) => {
-                return Err(InvalidRendering::new("a kustomization", "it has no resources"));
-            }
-            ("kustomize.config.k8s.io/v1beta1", "Kustomization")
-            | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
-                return read_as::<WrittenKustomization>(value, "a kustomization");
-            }
-            (host::API_VERSION, host::KIND) => {
-                return read_as::<LabelledHost>(value, "a host's labels");
-            }
-            ("apps/v1", "Deployment") => read_as::<Deployment>,
-            ("batch/v1", "Job") => read_as::<Job>,
-            ("v1", "Service") => read_as::<Service>,
-            ("v1", "ServiceAccount") => read_as::<ServiceAccount>,
-            ("v1", "PersistentVolumeClaim") => read_as::<PersistentVolumeClaim>,
-            ("v1", "ConfigMap") => read_as::<ConfigMap>,
-            ("networking.k8s.io/v1", "NetworkPolicy") => read_as::<NetworkPolicy>,
-            ("policy/v1", "PodDisruptionBudget") => read_as::<PodDisruptionBudget>,
-            ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>,
-            ("rbac.authorization.k8s.io/v1", "RoleBinding") => read_as::<RoleBinding>,
-            ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
-                read_as::<CustomResourceDefinition>
-            }
-            // Nothing is known about kinds that a repo's own templates add.
-            _ => {
-                let object = serde_json::to_value(value).unwrap_or_default();
-                let what = format!("an object of kind {kind} ({api_version})");
-                return match custom_resources::violation(&api_version, &kind, &object) {
-                    Some(reason) => Err(InvalidRendering::new(&what, reason)),
-                    None => Ok(()),
-                };
-            }
-        };
-    read(value, &format!("a {kind}"))
+    let what = format!("a {kind}");
+    match (api_version, kind) {
+        // An agent with pruning treats an empty build as a request to delete everything.
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(value) => {
+            Err(InvalidRendering::new("a kustomization", "it has no resources"))
+        }
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+        | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
+            read_as::<WrittenKustomization>(value, "a kustomization")
+        }
+        (host::API_VERSION, host::KIND) => read_as::<LabelledHost>(value, "a host's labels"),
+        ("apps/v1", "Deployment") => read_as::<Deployment>(value, &what),
+        ("batch/v1", "Job") => read_as::<Job>(value, &what),
+        ("v1", "Service") => read_as::<Service>(value, &what),
+        ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, &what),
+        ("v1", "PersistentVolumeClaim") => read_as::<PersistentVolumeClaim>(value, &what),
+        ("v1", "ConfigMap") => read_as::<ConfigMap>(value, &what),
+        ("networking.k8s.io/v1", "NetworkPolicy") => read_as::<NetworkPolicy>(value, &what),
+        ("policy/v1", "PodDisruptionBudget") => read_as::<PodDisruptionBudget>(value, &what),
+        ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>(value, &what),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding") => read_as::<RoleBinding>(value, &what),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
+            read_as::<CustomResourceDefinition>(value, &what)
+        }
+        // Nothing is known about kinds that a repo's own templates add.
+        _ => {
+            let object = serde_json::to_value(value).unwrap_or_default();
+            let violation = custom_resources::violation(api_version, kind, object);
+            let what = format!("an object of kind {kind} ({api_version})");
+            violation.map_or(Ok(()), |reason| Err(InvalidRendering::new(&what, reason)))
+        }
+    }
 }
 
 fn has_resources(kustomization: &Value) -> bool {
