@@ -63,7 +63,7 @@ pub(crate) fn above<'a>(paths: impl IntoIterator<Item = &'a Utf8Path>) -> Vec<&'
 pub(crate) fn files_below<'a>(
     tree: &'a Tree,
     directory: &Utf8Path,
-) -> impl Iterator<Item = (&'a TreePath, &'a String)> {
+) -> impl Iterator<Item = (&'a TreePath, &'a String)> + Clone {
     let start = format!("{directory}/");
     let from = (Bound::Included(start.as_str()), Bound::Unbounded);
     tree.range::<str, _>(from).take_while(move |(file, _)| file.0.starts_with(&start))

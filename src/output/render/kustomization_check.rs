@@ -88,12 +88,9 @@ fn is_changed(site: &Site, tree: &Tree, new_files: &HashSet<&str>, path: &Utf8Pa
     let start = format!("{directory}/");
     let files = site.state.files.get(&cluster).into_iter().flatten();
     let before = files.filter(|file| file.as_str().starts_with(&start)).count();
-    let mut now = 0;
-    let same = files_below(tree, directory)
-        .inspect(|_| now += 1)
-        .all(|(file, _)| !new_files.contains(file.as_str()));
+    let mut now = files_below(tree, directory);
     // A removed file changes the directory as well.
-    !same || now != before
+    now.clone().count() != before || now.any(|(file, _)| new_files.contains(file.as_str()))
 }
 
 fn misfits(
