@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
+use minijinja::value::Serde;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hosts::kustomization_listing;
 use super::object_check::{self, RenderedObject};
 use super::planned_hosts::{HostMetadata, PinnedPool};
-use super::rendered_text::{YamlConsumer, verified, with_ownership};
+use super::rendered_text::{verified, with_ownership};
 use super::shared_files::{SharedDirectory, SharedFiles};
 use super::{Templates, Tree};
 use crate::base::api::names::ClusterKey;
@@ -50,22 +51,12 @@ pub(super) struct SharedTemplates {
     path: String,
 }
 
-/// A template whose values are required.
-pub(super) enum TemplateUse {
-    /// It renders a file that clusters share.
-    Shared,
-    /// It may refer to shared files, if the templates beside it render some.
-    Own(Option<SharedTemplates>),
-}
-
 /// The result of rendering templates: of a directory, of a cluster, or of all.
 #[derive(Default)]
 pub(super) struct RenderedTemplates {
     pub(super) tree: Tree,
     /// Shared directories that files in the tree refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
-    /// Set if a shared file is not on the disk as rendered.
-    pub(super) has_new_shared: bool,
     /// Objects of outputs.
     pub(super) objects: Vec<RenderedObject>,
     /// Metadata that outputs add to hosts.
@@ -80,7 +71,6 @@ impl RenderedTemplates {
     pub(super) fn extend(&mut self, other: Self) {
         self.tree.extend(other.tree);
         self.used_shared.extend(other.used_shared);
-        self.has_new_shared |= other.has_new_shared;
         self.objects.extend(other.objects);
         self.host_metadata.extend(other.host_metadata);
         self.pinned.extend(other.pinned);
@@ -90,13 +80,13 @@ impl RenderedTemplates {
 
 /// Renders a directory of templates.
 pub(super) struct DirectoryRenderer<'a> {
-    pub(super) site: &'a Site,
-    pub(super) templates: &'a Templates,
-    pub(super) source: TemplateSource<'a>,
+    site: &'a Site,
+    templates: &'a Templates,
+    source: TemplateSource<'a>,
     /// The directory of the files, relative to the output directory.
-    pub(super) target: Utf8PathBuf,
+    target: Utf8PathBuf,
     /// The input that the ownership mark names.
-    pub(super) made_from: String,
+    made_from: String,
     /// Shared files of all clusters; `None` if no cluster has the directory.
     pub(super) shared: Option<&'a SharedFiles>,
     /// Hosts with a file each, in the order of their values.
@@ -109,6 +99,8 @@ pub(super) struct DirectoryRenderer<'a> {
 struct TemplateGroup<'a> {
     /// Templates with the files that they render, relative to the target.
     templates: Vec<(&'a str, &'a Utf8Path)>,
+    /// The template of its kustomization.
+    kustomization: Option<&'a str>,
     /// Templates of shared files.
     shared_templates: Vec<&'a str>,
     values: Value,
@@ -116,21 +108,35 @@ struct TemplateGroup<'a> {
 }
 
 impl<'a> DirectoryRenderer<'a> {
+    /// Returns a renderer of a directory that no cluster has.
+    pub(super) fn new(
+        site: &'a Site,
+        templates: &'a Templates,
+        source: TemplateSource<'a>,
+        target: Utf8PathBuf,
+        made_from: String,
+    ) -> Self {
+        let rendered = RenderedTemplates::default();
+        Self { site, templates, source, target, made_from, shared: None, hosts: &[], rendered }
+    }
+
     /// Renders all templates, kustomizations last.
-    pub(super) fn render(mut self, values: &dyn Fn(TemplateUse) -> Value) -> RenderedTemplates {
+    pub(super) fn render(mut self, values: &Value) -> RenderedTemplates {
         let mut groups = self.groups();
         for (below, group) in &mut groups {
             group.shared = self.shared_files(group, values);
-            group.values = values(TemplateUse::Own(group.shared.as_ref().map(|shared| {
-                let name = match self.source {
-                    TemplateSource::BuiltIn(directory, _) => directory,
-                    TemplateSource::Output(output) => &output.name,
-                };
-                let path = layout::reference_from(&self.directory(below), &shared.path);
-                SharedTemplates { name: name.to_owned(), path }
-            })));
-            let is_other = |(_, file): &&(&str, &Utf8Path)| !is_kustomization(file);
-            for (template, file) in group.templates.iter().filter(is_other) {
+            group.values = match &group.shared {
+                None => values.clone(),
+                Some(shared) => {
+                    let name = match self.source {
+                        TemplateSource::BuiltIn(directory, _) => directory.to_owned(),
+                        TemplateSource::Output(output) => output.name.clone(),
+                    };
+                    let path = layout::reference_from(&self.directory(below), &shared.path);
+                    with_value(values, "shared", Value::from(Serde(SharedTemplates { name, path })))
+                }
+            };
+            for (template, file) in &group.templates {
                 if self.is_per_host() {
                     self.add_per_host(template, file, &group.values);
                 } else {
@@ -165,9 +171,12 @@ impl<'a> DirectoryRenderer<'a> {
             let is_shared = self.shared.is_some() && parent.file_name() == Some(layout::SHARED);
             let directory = if is_shared { parent.parent().unwrap_or(parent) } else { parent };
             let group = groups.entry(directory).or_default();
-            match is_shared {
-                true => group.shared_templates.push(name),
-                false => group.templates.push((name, file)),
+            if is_shared {
+                group.shared_templates.push(name);
+            } else if is_kustomization(file) {
+                group.kustomization = Some(name);
+            } else {
+                group.templates.push((name, file));
             }
         }
         groups
@@ -187,22 +196,27 @@ impl<'a> DirectoryRenderer<'a> {
         if below.as_str().is_empty() { self.target.clone() } else { self.target.join(below) }
     }
 
-    fn consumer(&self, file: &Utf8Path) -> YamlConsumer {
-        let is_configuration = match self.source {
+    /// Returns whether another program than Kubernetes reads the file of a template.
+    fn is_configuration(&self, file: &Utf8Path) -> bool {
+        match self.source {
             TemplateSource::BuiltIn(_, files) => files.iter().any(|other| file == other),
             TemplateSource::Output(_) => file.extension() != Some("yaml"),
-        };
-        if is_configuration { YamlConsumer::Configuration } else { YamlConsumer::Manifests }
+        }
     }
 
     /// Renders the files that clusters share; `None` if there are none.
     fn shared_files(
         &mut self,
         group: &TemplateGroup<'a>,
-        values: &dyn Fn(TemplateUse) -> Value,
+        values: &Value,
     ) -> Option<Arc<SharedDirectory>> {
         let made_in = Utf8Path::new(*group.shared_templates.first()?).parent()?.parent()?;
-        let (values, mut texts) = (values(TemplateUse::Shared), Vec::new());
+        let values = match self.source {
+            // Each service replaces it by its own name.
+            TemplateSource::BuiltIn(directory, _) => with_value(values, "name", directory.into()),
+            TemplateSource::Output(_) => values.clone(),
+        };
+        let mut texts = Vec::new();
         for template in &group.shared_templates {
             match self.templates.render(template, values.clone()) {
                 Ok(text) => {
@@ -233,7 +247,6 @@ impl<'a> DirectoryRenderer<'a> {
         let kustomization = self.rendered.tree.get(file.as_str()).map_or("", String::as_str);
         if layout::shared_directories(&file, kustomization).contains(&shared.path) {
             self.rendered.used_shared.insert(shared.path.clone());
-            self.rendered.has_new_shared |= !shared.is_up_to_date;
         }
     }
 
@@ -241,9 +254,10 @@ impl<'a> DirectoryRenderer<'a> {
     /// output, a list of its manifests.
     fn add_kustomizations(&mut self, groups: &BTreeMap<&Utf8Path, TemplateGroup<'a>>) {
         if !self.is_output() {
-            for group in groups.values() {
-                let own = group.templates.iter().filter(|(_, file)| is_kustomization(file));
-                own.for_each(|(template, file)| self.add(template, file, &group.values));
+            for (below, group) in groups {
+                if let Some(template) = group.kustomization {
+                    self.add(template, &below.join(layout::KUSTOMIZATION), &group.values);
+                }
             }
             return;
         }
@@ -251,17 +265,13 @@ impl<'a> DirectoryRenderer<'a> {
         let relative = manifests.filter_map(|path| path.strip_prefix(&self.target).ok());
         let directories = relative.flat_map(|file| file.ancestors().skip(1));
         let directories = directories.chain(groups.keys().flat_map(|below| below.ancestors()));
-        let directories: BTreeSet<Utf8PathBuf> = directories.map(Utf8Path::to_owned).collect();
-        let mut directories: Vec<Utf8PathBuf> = directories.into_iter().collect();
-        directories.sort_by_key(|directory| Reverse(directory.iter().count()));
-        for below in directories {
+        let directories: BTreeSet<(Reverse<usize>, Utf8PathBuf)> =
+            directories.map(|it| (Reverse(it.iter().count()), it.to_owned())).collect();
+        for (_, below) in directories {
             let file = below.join(layout::KUSTOMIZATION);
             let group = groups.get(below.as_path());
             let listed = self.entries(&below, group.and_then(|group| group.shared.as_deref()));
-            let own = group.and_then(|group| {
-                let (template, _) = group.templates.iter().find(|(_, own)| *own == file)?;
-                Some((*template, &group.values))
-            });
+            let own = group.and_then(|group| Some((group.kustomization?, &group.values)));
             if let Some((template, values)) = own {
                 let values = with_value(values, "files", Value::from(listed));
                 self.add(template, &file, &values);
@@ -308,8 +318,8 @@ impl<'a> DirectoryRenderer<'a> {
     ) -> Result<(), Box<Finding>> {
         if let Some(text) = with_ownership(text, &self.made_from) {
             let path = self.target.join(file);
-            let consumer = self.consumer(template_file);
-            verified(self.site, self.templates, template, consumer, &path, &text)?;
+            let is_configuration = self.is_configuration(template_file);
+            verified(self.site, self.templates, template, is_configuration, &path, &text)?;
             self.rendered.tree.insert(path.into(), text);
         }
         Ok(())
@@ -378,8 +388,7 @@ impl<'a> DirectoryRenderer<'a> {
 
 /// Returns whether a template of the directory may set namespaces.
 fn has_own(groups: &BTreeMap<&Utf8Path, TemplateGroup<'_>>) -> bool {
-    let mut templates = groups.values().flat_map(|group| &group.templates);
-    templates.any(|(_, file)| is_kustomization(file))
+    groups.values().any(|group| group.kustomization.is_some())
 }
 
 fn is_kustomization(file: &Utf8Path) -> bool {

@@ -23,10 +23,10 @@ pub(super) fn exactly(name: &str) -> String {
 
 /// Returns the pools of a cluster's namespace that are to keep the fixed addresses of its hosts. The
 /// users' own entries stay, and an address that a pool cannot keep is an error.
-pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>) {
+pub(super) fn pinned(renderer: &mut Renderer<'_>) -> Vec<PinnedPool> {
     let Renderer { cluster, placement, site, .. } = *renderer;
     let namespace = &cluster.key.namespace;
-    let (mut pinned, mut findings) = (Vec::new(), Vec::new());
+    let mut pinned = Vec::new();
     let claimed = &site.inventory.claimed;
     // A pool without a Cluster may serve any.
     let own = |pool: &AddressPool| {
@@ -66,7 +66,7 @@ pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>)
                         "correct the address of the host, or the ranges and `preAllocations` of the pool: Metal3 gives \
                          the Machine of this host another address than its services use",
                     );
-                    findings.push(finding.for_cluster(&cluster.key));
+                    renderer.rendered.findings.push(finding);
                 }
                 None if own.is_some() => {}
                 None => {
@@ -76,11 +76,12 @@ pub(super) fn pinned(renderer: &Renderer<'_>) -> (Vec<PinnedPool>, Vec<Finding>)
         }
         if !added.is_empty() {
             let object = ["IPPool", name.as_str()];
-            findings.extend(renderer.beyond_component(object, pool.origin.as_ref()));
+            let finding = renderer.beyond_component(object, pool.origin.as_ref());
+            renderer.rendered.findings.extend(finding);
             pinned.push(PinnedPool { name: exactly(name), addresses: added });
         }
     }
-    (pinned, findings)
+    pinned
 }
 
 /// Reports addresses that several clusters' components would write into one pool. IPAM refuses it.

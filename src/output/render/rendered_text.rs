@@ -7,15 +7,6 @@ use crate::base::finding::Finding;
 use crate::base::layout::{self, header};
 use crate::site::Site;
 
-/// The reader of a rendered YAML file.
-#[derive(Clone, Copy)]
-pub(super) enum YamlConsumer {
-    /// Kubernetes.
-    Manifests,
-    /// Another program.
-    Configuration,
-}
-
 /// Adds the ownership header, in a script below the shebang line, and a final line break; `None` for a
 /// text of white space.
 pub(super) fn with_ownership(text: &str, made_from: &str) -> Option<String> {
@@ -37,23 +28,22 @@ pub(super) fn with_ownership(text: &str, made_from: &str) -> Option<String> {
 }
 
 /// Parses a rendered YAML file to prove that it is valid, unless the disk already has the same text.
+/// Another program than Kubernetes reads a file with `is_configuration`.
 pub(super) fn verified(
     site: &Site,
     templates: &Templates,
     template: &str,
-    content: YamlConsumer,
+    is_configuration: bool,
     file: &Utf8Path,
     text: &str,
 ) -> Result<(), Box<Finding>> {
     if !matches!(file.extension(), Some("yaml" | "yml")) || site.state.has(file, text) {
         return Ok(());
     }
-    let read = match content {
-        YamlConsumer::Manifests if file.file_name() == Some(layout::KUSTOMIZATION) => {
-            verify::kustomization(text)
-        }
-        YamlConsumer::Manifests => verify::manifests(text),
-        YamlConsumer::Configuration => verify::values(text).map(drop),
+    let read = match file.file_name() {
+        _ if is_configuration => verify::values(text).map(drop),
+        Some(layout::KUSTOMIZATION) => verify::kustomization(text),
+        _ => verify::manifests(text),
     };
     read.map_err(|unreadable| {
         let file = site.settings.output.join(file);

@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use minijinja::Value;
 
 use super::Templates;
-use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource, TemplateUse};
+use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource};
 use super::planned_hosts::placed_hosts;
 use super::shared_files::SharedFiles;
 use crate::base::api::names::Role;
@@ -40,7 +40,7 @@ impl<'a> Renderer<'a> {
         source: TemplateSource<'a>,
         target: Utf8PathBuf,
         hosts: &[&Host],
-        values: &dyn Fn(TemplateUse) -> Value,
+        values: &Value,
     ) {
         let rendered = self.part(source, target, hosts).render(values);
         self.rendered.extend(rendered);
@@ -63,16 +63,10 @@ impl<'a> Renderer<'a> {
     where
         'a: 'h,
     {
-        DirectoryRenderer {
-            site: self.site,
-            templates: self.templates,
-            source,
-            target,
-            made_from: self.cluster.origin.made_from().to_string(),
-            shared: Some(self.shared),
-            hosts,
-            rendered: RenderedTemplates::default(),
-        }
+        let made_from = self.cluster.origin.made_from().to_string();
+        let mut part = DirectoryRenderer::new(self.site, self.templates, source, target, made_from);
+        (part.shared, part.hosts) = (Some(self.shared), hosts);
+        part
     }
 
     /// Returns the hosts that a service uses, with their addresses; `None`, with a finding, if one
@@ -131,11 +125,7 @@ impl<'a> Renderer<'a> {
             "list the {kind} there, or the component also in the kustomization of the {kind}"
         );
         let finding = Finding::new(Code::Unpinned, message).at(listing.place.clone()).help(help);
-        let finding = finding.for_cluster(cluster);
-        Some(match origin {
-            Some(origin) => finding.see(origin.name(), "out of reach"),
-            None => finding,
-        })
+        Some(finding.see_each(origin.map(|origin| (origin.name(), "out of reach"))))
     }
 }
 

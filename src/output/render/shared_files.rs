@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest, Sha256};
 
-use super::rendered_text::{YamlConsumer, verified};
+use super::rendered_text::verified;
 use super::{Templates, Tree};
 use crate::base::finding::Finding;
 use crate::base::layout;
@@ -29,8 +29,6 @@ pub(super) struct SharedFiles(Mutex<BTreeMap<Texts, Arc<SharedDirectory>>>);
 pub(super) struct SharedDirectory {
     /// Its path, relative to the output directory.
     pub(super) path: Utf8PathBuf,
-    /// Set if the disk has its files with these texts.
-    pub(super) is_up_to_date: bool,
     /// Errors in its files.
     pub(super) findings: Vec<Finding>,
     /// Templates of files with errors.
@@ -62,7 +60,6 @@ impl SharedFiles {
         let hash = format!("{:.*x}", HASH_LENGTH, hash.finalize());
         let mut directory = SharedDirectory {
             path: layout::shared_directory(made_in, &hash),
-            is_up_to_date: true,
             findings: Vec::new(),
             invalid: BTreeSet::new(),
             manifests: Vec::new(),
@@ -70,14 +67,12 @@ impl SharedFiles {
         let is_output = made_in.starts_with(OUTPUTS);
         for (template, text) in &texts {
             let file = directory.file(template);
-            directory.is_up_to_date &= site.state.has(&file, text);
             let is_manifest =
                 file.extension() == Some("yaml") && file.file_name() != Some(layout::KUSTOMIZATION);
             if is_output && is_manifest {
                 directory.manifests.push((file.clone(), text.clone()));
             }
-            let consumer = YamlConsumer::Manifests;
-            if let Err(finding) = verified(site, templates, template, consumer, &file, text) {
+            if let Err(finding) = verified(site, templates, template, false, &file, text) {
                 directory.findings.push(*finding);
                 directory.invalid.insert(template.clone());
             }

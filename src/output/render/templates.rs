@@ -149,11 +149,7 @@ impl Templates {
             let text = template.and_then(|template| template.render(&context));
             text.map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
         };
-        if self.replaced.is_empty() {
-            return render();
-        }
-        bounds::on_large_stack(render)
-            .map_err(|error| Box::new(self.unfit(name, &error.to_string(), None)))?
+        if self.replaced.is_empty() { render() } else { self.on_large_stack(name, render)? }
     }
 
     /// Renders a template of an output once for each context. The error is that of the first one that
@@ -163,11 +159,8 @@ impl Templates {
         name: &str,
         contexts: impl Iterator<Item = Value> + Send,
     ) -> Result<Vec<String>, (usize, Box<Finding>)> {
-        let render = || {
-            let template = self.environment.get_template(name);
-            self.render_all(name, template, contexts)
-        };
-        bounds::on_large_stack(render).map_err(|error| self.failed_stack(name, &error))?
+        let render = || self.render_all(name, self.environment.get_template(name), contexts);
+        self.on_large_stack(name, render).map_err(|finding| (0, finding))?
     }
 
     /// Renders a template whose text is in the settings once for each context.
@@ -184,11 +177,16 @@ impl Templates {
             let template = self.environment.template_from_named_str(&name, &edited.text);
             self.render_all(&name, template, contexts)
         };
-        bounds::on_large_stack(render).map_err(|error| self.failed_stack(&name, &error))?
+        self.on_large_stack(&name, render).map_err(|finding| (0, finding))?
     }
 
-    fn failed_stack(&self, name: &str, error: &std::io::Error) -> (usize, Box<Finding>) {
-        (0, Box::new(self.unfit(name, &error.to_string(), None)))
+    fn on_large_stack<T: Send>(
+        &self,
+        name: &str,
+        render: impl FnOnce() -> T + Send,
+    ) -> Result<T, Box<Finding>> {
+        bounds::on_large_stack(render)
+            .map_err(|error| Box::new(self.unfit(name, &error.to_string(), None)))
     }
 
     fn render_all(

@@ -66,14 +66,13 @@ struct RoleLabels {
 pub(super) fn render(renderer: &mut Renderer<'_>) {
     let cluster = renderer.cluster;
     let directory = layout::tenant_directory(&cluster.key);
-    let (pools, findings) = pools::pinned(renderer);
-    renderer.rendered.findings.extend(findings);
+    let pools = pools::pinned(renderer);
     let pinned = pools.iter().map(|pool| (cluster.key.clone(), pool.clone()));
     renderer.rendered.pinned.extend(pinned);
     let values = values(renderer, pools);
     if !cluster.kind.descriptor().makes_machines {
         let source = TemplateSource::BuiltIn("tenant", &[]);
-        renderer.directory(source, directory, &[], &|_| Value::from(Serde(&values)));
+        renderer.directory(source, directory, &[], &Value::from(Serde(&values)));
     } else if !values.machine_templates.is_empty() {
         if let Some(it) =
             cluster.without_failure_domains.as_ref().filter(|_| !values.failure_domains.is_empty())
@@ -85,7 +84,7 @@ pub(super) fn render(renderer: &mut Renderer<'_>) {
         // Without templates, kustomize refuses the component because it is empty.
         let source = TemplateSource::BuiltIn("tenant/cluster-api", &[]);
         let directory = directory.join(layout::CLUSTER_API);
-        renderer.directory(source, directory, &[], &|_| Value::from(Serde(&values)));
+        renderer.directory(source, directory, &[], &Value::from(Serde(&values)));
     }
 }
 
@@ -128,19 +127,16 @@ fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'
 /// Returns the values of labels for selectors in other manifests, by the labels' names without
 /// prefix.
 fn host_selectors(
-    cluster_endpoints: &BTreeMap<String, String>,
+    host_labels: &BTreeMap<String, String>,
     roles: &[RoleLabels],
 ) -> BTreeMap<String, String> {
     let name = |key: &str| format!("host-selector-{}", key.rsplit('/').next().unwrap_or(key));
-    let mut selectors: BTreeMap<String, String> =
-        cluster_endpoints.iter().map(|(key, value)| (name(key), value.clone())).collect();
-    for RoleLabels { role, labels } in roles {
-        let role = role.in_lower_case();
-        let labels = labels.iter();
-        selectors
-            .extend(labels.map(|(key, value)| (format!("{}-{role}", name(key)), value.clone())));
-    }
-    selectors
+    let common = host_labels.iter().map(|(key, value)| (name(key), value.clone()));
+    let by_role = roles.iter().flat_map(|RoleLabels { role, labels }| {
+        let name = move |key: &str| format!("{}-{}", name(key), role.in_lower_case());
+        labels.iter().map(move |(key, value)| (name(key), value.clone()))
+    });
+    common.chain(by_role).collect()
 }
 
 /// Returns the failure domains of the control-plane hosts, in natural order.

@@ -51,5 +51,5 @@ pub(super) fn application(
         spec["ignoreDifferences"] =
             json!([{ "group": host::GROUP, "kind": host::KIND, "jsonPointers": ["/spec/online"] }]);
     }
-    document(ARGOCD_API_VERSION, APPLICATION, metadata, spec)
+    document(ARGOCD_API_VERSION, APPLICATION, json!({ "metadata": metadata, "spec": spec }))
 }

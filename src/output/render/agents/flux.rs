@@ -39,5 +39,5 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         "serviceAccountName": flux.service_account_name,
     }));
     let metadata = json!({ "name": delivery.name, "namespace": flux.namespace });
-    document(FLUX_API_VERSION, FLUX_KIND, metadata, spec)
+    document(FLUX_API_VERSION, FLUX_KIND, json!({ "metadata": metadata, "spec": spec }))
 }

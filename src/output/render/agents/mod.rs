@@ -29,6 +29,7 @@ use crate::base::api::names::{ClusterKey, HostKey, Namespace};
 use crate::base::finding::Finding;
 use crate::base::layout::outputs::SITE;
 use crate::base::layout::{self, header};
+use crate::base::tree::files_below;
 use crate::input::settings::gitops::HostsForm;
 use crate::plan::Plan;
 use crate::site::Site;
@@ -125,7 +126,6 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     };
     let names = AgentObjectNames(name.as_str());
     let made_from = site.settings.file().to_string();
-    let mut listed = BTreeSet::new();
     let rendered = tree.keys().map(|file| file.as_str());
     let output = Output {
         site,
@@ -145,19 +145,14 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
             .entry(directory.join(&delivery.file).into())
             .or_insert_with(|| header(&made_from));
         file.push_str(&object);
-        listed.insert(delivery.file);
     }
     let about =
         "What sipgen tells this agent to apply. This object is here even when that is nothing.";
-    listed.insert(ANCHOR.to_owned());
-    let object = anchor(names.0, namespace, about);
-    write_kustomization(&mut files, &made_from, &directory, &listed, &object);
+    insert_kustomization(&mut files, &made_from, &directory, &anchor(names.0, namespace, about));
     if agent == GitopsAgent::Flux {
         let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
         let object = anchor(&flux.after_services(), namespace, about);
-        let (directory, listed) =
-            (directory.join(AFTER_SERVICES.1), BTreeSet::from([ANCHOR.to_owned()]));
-        write_kustomization(&mut files, &made_from, &directory, &listed, &object);
+        insert_kustomization(&mut files, &made_from, &directory.join(AFTER_SERVICES.1), &object);
     }
     files
 }
@@ -183,16 +178,12 @@ pub(super) fn applied_by_others(
     site.wiring.delivered.findings(&site.settings.output, written)
 }
 
-/// Adds a kustomization of some files and of the permanent object.
-fn write_kustomization(
-    files: &mut Tree,
-    made_from: &str,
-    directory: &Utf8Path,
-    listed: &BTreeSet<String>,
-    anchor: &str,
-) {
-    files.insert(directory.join(ANCHOR).into(), header(made_from) + anchor);
-    let text = kustomization_listing(&header(made_from), listed.iter().map(String::as_str));
+/// Adds the permanent object of a directory, and a kustomization of all its files.
+fn insert_kustomization(files: &mut Tree, made_from: &str, directory: &Utf8Path, anchor: &str) {
+    let head = header(made_from);
+    files.insert(directory.join(ANCHOR).into(), head.clone() + anchor);
+    let listed = files_below(files, directory).filter_map(|(file, _)| file.file_name());
+    let text = kustomization_listing(&head, listed);
     files.insert(directory.join(layout::KUSTOMIZATION).into(), text);
 }
 
@@ -202,17 +193,12 @@ fn write_kustomization(
 /// to compare with, and leave that cluster's services running.
 fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     let metadata = json!({ "name": name, "namespace": namespace });
-    let data = json!({ "about": about });
-    format!(
-        "---\napiVersion: v1\nkind: ConfigMap{}\n",
-        block_of(json!({ "data": data, "metadata": metadata }))
-    )
+    document("v1", "ConfigMap", json!({ "data": { "about": about }, "metadata": metadata }))
 }
 
 /// Formats an object as a document.
-fn document(api_version: &str, kind: &str, metadata: Value, spec: Value) -> String {
-    let body = block_of(json!({ "metadata": metadata, "spec": spec }));
-    format!("---\napiVersion: {api_version}\nkind: {kind}{body}\n")
+fn document(api_version: &str, kind: &str, body: Value) -> String {
+    format!("---\napiVersion: {api_version}\nkind: {kind}{}\n", block_of(body))
 }
 
 /// Returns the path of an output directory in an agent's source, where the repo is at `prefix`.
@@ -224,13 +210,9 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
     let definitions = output.below(layout::CRDS, DirectoryContent::Definitions, "crds.yaml");
     let definitions: Vec<Delivery> = definitions.collect();
-    let mut all = Vec::new();
-    for cluster in &output.clusters {
-        let applied = output.cluster(cluster, &definitions);
-        let services = applied.iter().find(|it| it.holds == DirectoryContent::Services);
-        all.extend(output.observed(cluster, services));
-        all.extend(applied);
-    }
+    let clusters = output.clusters.iter();
+    let mut all: Vec<Delivery> =
+        clusters.flat_map(|cluster| output.cluster(cluster, &definitions)).collect();
     all.extend(output.below(SITE, DirectoryContent::SiteOutput, "site.yaml"));
     all.extend(output.declared());
     if agent == GitopsAgent::Flux {
@@ -260,13 +242,8 @@ impl<'a> Output<'a> {
         self.present.contains(kustomization.as_str())
     }
 
-    /// Returns whether generated objects apply a directory: it is built, and none of the repo's own
-    /// objects applies it.
-    fn is_ours(&self, directory: &Utf8Path) -> bool {
-        self.is_built(directory) && !self.site.wiring.delivered.has(directory)
-    }
-
-    /// Returns the object that applies a directory, if a generated one does.
+    /// Returns the object that applies a directory, if a generated one does: it is built, and none of
+    /// the repo's own objects applies it.
     fn delivery(
         &self,
         name: String,
@@ -274,8 +251,8 @@ impl<'a> Output<'a> {
         holds: DirectoryContent,
         file: &str,
     ) -> Option<Delivery> {
+        let is_ours = self.is_built(&directory) && !self.site.wiring.delivered.has(&directory);
         let file = file.to_owned();
-        let is_ours = self.is_ours(&directory);
         is_ours.then(|| Delivery { name, directory, holds, after: Vec::new(), file })
     }
 
@@ -298,33 +275,44 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Returns the services of a cluster, which depend on their definitions, or its installer, whose
-    /// hosts are labeled before anything is installed on them.
-    fn cluster(&self, cluster: &ClusterKey, definitions: &[Delivery]) -> Option<Delivery> {
-        let directory = layout::cluster_directory(cluster);
+    /// Returns the objects for a cluster: that of its services, which depend on their definitions,
+    /// and that of its observed hosts, which follow them; or that of its installer, which follows all
+    /// its hosts, because they are labeled before anything is installed on them.
+    fn cluster(
+        &self,
+        cluster: &ClusterKey,
+        definitions: &[Delivery],
+    ) -> impl Iterator<Item = Delivery> {
+        let (directory, file) = (layout::cluster_directory(cluster), layout::patch_file(cluster));
+        let delivery = |part, directory, holds| {
+            self.delivery(self.names.cluster_object(part, cluster), directory, holds, &file)
+        };
+        let hosts_directory = layout::observed_directory(cluster);
+        let observed = delivery("observed", hosts_directory, DirectoryContent::Observed);
+        let name = |delivery: &Delivery| delivery.name.clone();
         let (holds, after) = if self.is_built(&layout::installer_directory(cluster)) {
-            (DirectoryContent::Installer, self.host_objects(cluster))
+            let has_hosts = |root: &&Utf8Path| {
+                let patch = layout::declared_directory(root).join(&file);
+                self.present.contains(patch.as_str())
+            };
+            let declared = self.declared_roots().filter(has_hosts);
+            let declared = declared.map(|root| self.names.declared(root));
+            let hosts = observed.iter().map(name).chain(declared);
+            (DirectoryContent::Installer, hosts.collect())
         } else {
             let above = format!("{directory}/");
             let files = self.present.range(above.as_str()..);
-            let files = files.map_while(|file| file.strip_prefix(&above));
-            let required = files.filter_map(|file| required_definitions(file.into()));
+            let files = files.take_while(|file| file.starts_with(&above));
+            let required = files.filter_map(|file| required_definitions(Utf8Path::new(*file)));
             let required: BTreeSet<&str> = required.collect();
-            let after = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
-            (DirectoryContent::Services, after.map(|delivery| delivery.name.clone()).collect())
+            let required = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
+            (DirectoryContent::Services, required.map(name).collect())
         };
-        let name = self.names.cluster_object("services", cluster);
-        let delivery = self.delivery(name, directory, holds, &layout::patch_file(cluster))?;
-        Some(Delivery { after, ..delivery })
-    }
-
-    fn observed(&self, cluster: &ClusterKey, services: Option<&Delivery>) -> Option<Delivery> {
-        let (name, file) =
-            (self.names.cluster_object("observed", cluster), layout::patch_file(cluster));
-        let directory = layout::observed_directory(cluster);
-        let delivery = self.delivery(name, directory, DirectoryContent::Observed, &file)?;
-        let after = services.iter().map(|delivery| delivery.name.clone()).collect();
-        Some(Delivery { after, ..delivery })
+        let applied = delivery("services", directory, holds).map(|it| Delivery { after, ..it });
+        let services = applied.iter().filter(|it| it.holds == DirectoryContent::Services);
+        let after = services.map(name).collect();
+        let observed = observed.map(|it| Delivery { after, ..it });
+        applied.into_iter().chain(observed)
     }
 
     /// Returns the directories of roots whose declared hosts are applied by generated objects.
@@ -366,18 +354,6 @@ impl<'a> Output<'a> {
         let hosts = self.site.inventory.hosts.iter().filter(lacks_one);
         let namespaces: BTreeSet<&Namespace> = hosts.map(|host| &host.key.namespace).collect();
         namespaces.first().copied().filter(|_| namespaces.len() == 1)
-    }
-
-    /// Returns the names of the objects that label a cluster's hosts.
-    fn host_objects(&self, cluster: &ClusterKey) -> Vec<String> {
-        let is_observed = self.is_ours(&layout::observed_directory(cluster));
-        let observed = is_observed.then(|| self.names.cluster_object("observed", cluster));
-        let has_hosts = |root: &&Utf8Path| {
-            let patch = layout::declared_directory(root).join(layout::patch_file(cluster));
-            self.present.contains(patch.as_str())
-        };
-        let declared = self.declared_roots().filter(has_hosts);
-        observed.into_iter().chain(declared.map(|root| self.names.declared(root))).collect()
     }
 
     fn after_services(&self, all: &[Delivery]) -> Delivery {

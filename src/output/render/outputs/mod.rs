@@ -18,9 +18,7 @@ use minijinja::Value;
 use minijinja::value::Serde;
 
 use super::Templates;
-use super::directory::{
-    DirectoryRenderer, RenderedTemplates, TemplateSource, TemplateUse, with_value,
-};
+use super::directory::{DirectoryRenderer, RenderedTemplates, TemplateSource};
 use super::renderer::Renderer;
 use crate::base::layout::{self, outputs};
 use crate::input::settings::outputs::OutputScope;
@@ -45,14 +43,10 @@ pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
     }
     // All outputs share one conversion of the values.
     let values = Value::from(Serde(OutputValues::for_cluster(site, cluster, placement)));
-    let values = |template: TemplateUse| match template {
-        TemplateUse::Own(Some(shared)) => with_value(&values, "shared", Value::from(Serde(shared))),
-        _ => values.clone(),
-    };
     let hosts: Vec<&Host> = renderer.hosts().collect();
     for (index, output) in declared {
         if output.adds_metadata() {
-            host_metadata::add(renderer, (index, output), &hosts, &values(TemplateUse::Shared));
+            host_metadata::add(renderer, (index, output), &hosts, &values);
         }
         let directory = layout::cluster_directory(&cluster.key).join(&output.name);
         let kustomization = directory.join(layout::KUSTOMIZATION);
@@ -75,16 +69,10 @@ pub(super) fn render_site<'a>(
         let covers = |labels: &_| output.covers(labels);
         let values = OutputValues::for_site(site, plan, |cluster| covers(&cluster.labels));
         let values = Value::from(Serde(values));
-        let renderer = DirectoryRenderer {
-            site,
-            templates,
-            source: TemplateSource::Output(output),
-            target: outputs::site_directory(&output.name),
-            made_from: site.settings.file().to_string(),
-            shared: None,
-            hosts: &[],
-            rendered: RenderedTemplates::default(),
-        };
-        renderer.render(&|_| values.clone())
+        let target = outputs::site_directory(&output.name);
+        let (source, made_from) =
+            (TemplateSource::Output(output), site.settings.file().to_string());
+        let renderer = DirectoryRenderer::new(site, templates, source, target, made_from);
+        renderer.render(&values)
     })
 }

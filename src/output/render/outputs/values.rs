@@ -27,7 +27,7 @@ use crate::site::request::{Cluster, ClusterKind, ClusterService};
 const VERSION: u32 = 1;
 
 /// Values of the templates in `outputs/`.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 #[schemars(rename = "OutputValues")]
 pub(in crate::output::render) struct OutputValues<'a> {
     /// Version of these values, 1.
@@ -55,7 +55,7 @@ pub(in crate::output::render) struct OutputValues<'a> {
 }
 
 /// The site.
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 pub(super) struct OutputSite<'a> {
     /// Its directory in the repo; empty if the repo is one site.
     directory: &'a str,
@@ -199,12 +199,7 @@ impl<'a> OutputValues<'a> {
                 agent: site.settings.gitops,
                 rack_label: site.rack_label.as_deref(),
             },
-            cluster: None,
-            host: None,
-            clusters: None,
-            unassigned: None,
-            files: None,
-            shared: None,
+            ..Self::default()
         }
     }
 }

@@ -14,13 +14,12 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::Templates;
-use super::directory::{
-    DirectoryRenderer, RenderedTemplates, SharedTemplates, TemplateSource, TemplateUse,
-};
+use super::directory::{DirectoryRenderer, RenderedTemplates, SharedTemplates, TemplateSource};
 use super::renderer::Renderer;
 use super::value_schema::schema_of;
 use crate::base::api::names::ClusterKey;
 use crate::base::api::service_kind::ServiceKind;
+use crate::base::layout::outputs;
 use crate::site::Site;
 use crate::site::request::{ClusterService, KindSettings};
 
@@ -65,48 +64,37 @@ pub(super) fn schema(directory: &str) -> Option<Schema> {
 pub(super) fn render<'a>(renderer: &mut Renderer<'a>, service: &'a ClusterService) {
     match &service.settings {
         KindSettings::Described(fields) if service.kind.balances.is_some() => {
-            let values = load_balancer::values(renderer, service, fields);
-            files(renderer, service, values);
+            files(load_balancer::values(renderer, service, fields), renderer, service);
         }
         KindSettings::Described(fields) => {
-            let values = described::values(renderer, service, fields);
-            files(renderer, service, values);
+            files(described::values(renderer, service, fields), renderer, service);
         }
         KindSettings::JumpHost(settings) => {
-            let values = jump_host::values(renderer, service, settings);
-            files(renderer, service, values);
+            files(jump_host::values(renderer, service, settings), renderer, service);
         }
         KindSettings::Auth(settings) => {
-            let values = auth::values(renderer, service, settings);
-            files(renderer, service, values);
+            files(auth::values(renderer, service, settings), renderer, service);
         }
     }
 }
 
 /// Renders a service's templates. Missing values have a finding.
-fn files<T: Serialize>(renderer: &mut Renderer<'_>, service: &ClusterService, own: Option<T>) {
+fn files<T: Serialize>(own: Option<T>, renderer: &mut Renderer<'_>, service: &ClusterService) {
     let Some(own) = own else { return };
     let (cluster, kind) = (&renderer.cluster.key, service.kind);
-    let network_policies = renderer.site.settings.services.network_policies;
-    let values = |template: TemplateUse| {
-        let (name, shared) = match template {
-            TemplateUse::Shared => (kind.templates.to_owned(), None),
-            TemplateUse::Own(shared) => (service.object_name(cluster), shared),
-        };
-        Value::from(Serde(ServiceContext {
-            cluster,
-            name,
-            shared,
-            component: &kind.component,
-            image: &service.image,
-            node_labels: &service.node_labels,
-            on_control_plane: kind.on_control_plane,
-            network_policies,
-            own: &own,
-        }))
+    let values = ServiceContext {
+        cluster,
+        name: service.object_name(cluster),
+        shared: None,
+        component: &kind.component,
+        image: &service.image,
+        node_labels: &service.node_labels,
+        on_control_plane: kind.on_control_plane,
+        network_policies: renderer.site.settings.services.network_policies,
+        own,
     };
     let source = TemplateSource::BuiltIn(kind.templates, &kind.configuration);
-    renderer.directory(source, service.path(cluster), &[], &values);
+    renderer.directory(source, service.path(cluster), &[], &Value::from(Serde(values)));
 }
 
 /// Renders a directory of CustomResourceDefinitions that services require.
@@ -115,21 +103,13 @@ pub(super) fn definitions(
     templates: &Templates,
     directory: &'static str,
 ) -> RenderedTemplates {
-    let renderer = DirectoryRenderer {
-        site,
-        templates,
-        source: TemplateSource::BuiltIn(directory, &[]),
-        target: Utf8PathBuf::from(directory),
-        made_from: format!("the definitions in {directory}"),
-        shared: None,
-        hosts: &[],
-        rendered: RenderedTemplates::default(),
-    };
-    renderer.render(&|_| Value::default())
+    let (source, target) = (TemplateSource::BuiltIn(directory, &[]), Utf8PathBuf::from(directory));
+    let made_from = format!("the definitions in {directory}");
+    DirectoryRenderer::new(site, templates, source, target, made_from).render(&Value::default())
 }
 
-/// Returns the directory of the CustomResourceDefinitions that the service of a file in a cluster's
-/// directory requires.
+/// Returns the directory of the CustomResourceDefinitions that the service of a file requires.
 pub(super) fn required_definitions(file: &Utf8Path) -> Option<&'static str> {
-    ServiceKind::with_directory(file.iter().next()?)?.definitions.as_deref()
+    let (service, _) = outputs::part_of(file)?;
+    ServiceKind::with_directory(service)?.definitions.as_deref()
 }

@@ -94,45 +94,44 @@ pub(super) fn misplaced(
     name: &str,
     outputs: &[OutputSettings],
 ) -> Option<Finding> {
-    let place = Place::File(Arc::from(file));
     if embedded(name).is_some() || name.starts_with(PARTIALS) {
         return None;
     }
-    if let Ok(below) = Utf8Path::new(name).strip_prefix(OUTPUTS) {
-        return no_output(directory, file, below, outputs);
-    }
-    let meant = match alike(name) {
-        Some(alike) => format!("did you mean {directory}/{alike}?"),
-        None => "`sipgen template list` prints the templates.".to_owned(),
+    let (problem, help) = match Utf8Path::new(name).strip_prefix(OUTPUTS) {
+        Ok(below) => ("belongs to no output", output_advice(directory, below, outputs)?),
+        Err(_) => {
+            let meant = match alike(name) {
+                Some(alike) => format!("did you mean {directory}/{alike}?"),
+                None => "`sipgen template list` prints the templates.".to_owned(),
+            };
+            let help = format!(
+                "{meant} Put a template that only others include below {directory}/{PARTIALS}"
+            );
+            ("replaces no built-in template", help)
+        }
     };
-    let message = format!("{file} replaces no built-in template");
-    Some(Finding::new(Code::TemplateUnused, message).at(place).help(format!(
-        "{meant} Put a template that only others include below {directory}/{PARTIALS}"
-    )))
+    let finding = Finding::new(Code::TemplateUnused, format!("{file} {problem}"));
+    Some(finding.at(Place::File(Arc::from(file))).help(help))
 }
 
-/// Reports a file below the directory of outputs that no output has. `below` is relative to that
-/// directory.
-fn no_output(
+/// Returns what to do with a file that no output has. `below` is its path below the directory of
+/// outputs.
+fn output_advice(
     directory: &Utf8Path,
-    file: &Utf8Path,
     below: &Utf8Path,
     outputs: &[OutputSettings],
-) -> Option<Finding> {
-    let name = below.iter().next().filter(|name| below.as_str() != *name);
-    let known = || outputs.iter().map(|output| output.name.as_str());
-    if name.is_some_and(|name| known().any(|known| known == name)) {
+) -> Option<String> {
+    let known = outputs.iter().map(|output| output.name.as_str());
+    let Some(name) = below.iter().next().filter(|name| below.as_str() != *name) else {
+        return Some(format!("move it to {directory}/{OUTPUTS}/NAME/, where NAME is an output"));
+    };
+    if known.clone().any(|known| known == name) {
         return None;
     }
-    let help = match name {
-        Some(name) => match suggest::alike(name, known()) {
-            Some(alike) => format!("did you mean {directory}/{}/{alike}/?", OUTPUTS),
-            None => format!("add `{{name: {name}, scope: cluster}}` to `outputs` in sipgen.yaml"),
-        },
-        None => format!("move it to {directory}/{}/NAME/, where NAME is an output", OUTPUTS),
-    };
-    let message = format!("{file} belongs to no output");
-    Some(Finding::new(Code::TemplateUnused, message).at(Place::File(Arc::from(file))).help(help))
+    Some(match suggest::alike(name, known) {
+        Some(alike) => format!("did you mean {directory}/{OUTPUTS}/{alike}/?"),
+        None => format!("add `{{name: {name}, scope: cluster}}` to `outputs` in sipgen.yaml"),
+    })
 }
 
 /// Returns the built-in template that was probably meant: one whose directory and file name are
