@@ -623,7 +623,7 @@ fn hosts_of_a_directory_that_moves_keep_their_object() {
 }
 
 /// The assignments of a site whose requests an agent applies with other names.
-fn renamed_requests(objects: &[(&str, &str)]) -> Vec<String> {
+fn renamed_requests(objects: &[(&str, &str)]) -> (Vec<String>, String) {
     let request = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge}\nspec: {nodes: {Worker: \
                    {labelSelector: {}, count: {active: 1}}}}\n";
     let own = [
@@ -632,7 +632,9 @@ fn renamed_requests(objects: &[(&str, &str)]) -> Vec<String> {
     ];
     let generated = generated_of(&[&own[..], objects].concat());
     let assigned = generated.plan.clusters.iter().filter(|(_, placement)| !placement.is_empty());
-    assigned.map(|(cluster, _)| cluster.to_string()).collect()
+    let errors = generated.findings.iter().filter(|finding| finding.is_error());
+    let errors = errors.map(|error| format!("{} {}\n", error.code, error.message)).collect();
+    (assigned.map(|(cluster, _)| cluster.to_string()).collect(), errors)
 }
 
 #[test]
@@ -667,20 +669,31 @@ fn a_request_has_the_name_that_its_agent_gives_it() {
             ),
         ] {
             let agent = [("sipgen.yaml", settings), ("agents/clusters.yaml", &*object)];
-            assert_eq!(renamed_requests(&[&hosts[..], &agent].concat()), [cluster], "{object}");
+            let (assigned, errors) = renamed_requests(&[&hosts[..], &agent].concat());
+            assert_eq!(assigned, [cluster], "{object}: {errors}");
         }
     }
-    // Each of two objects makes a Cluster of its own, which a plan cannot tell apart.
-    let object = |name: &str| {
+    // Each of two objects makes a Cluster of its own, and the name in the file is none of theirs.
+    let object = |name: &str, names: &str| {
         format!(
-            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: \
-             flux-system}}\nspec: {{path: ./clusters, sourceRef: {{kind: GitRepository, name: flux-system}}, \
-             targetNamespace: {name}}}\n"
+            "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: \
+             flux-system}}\nspec: {{path: ./clusters, sourceRef: {{kind: GitRepository, name: flux-system}}, {names}}}\n"
         )
     };
-    let both = object("lab") + "---\n" + &object("prod");
-    let agent = [("sipgen.yaml", "gitops: flux\n"), ("agents/clusters.yaml", &*both)];
-    assert_eq!(renamed_requests(&[&hosts[..], &agent].concat()), ["default/edge"]);
+    for (one, other, cluster) in [
+        ("targetNamespace: lab", "targetNamespace: prod", None),
+        ("namePrefix: a-", "namePrefix: b-", None),
+        ("prune: true", "nameSuffix: -b", None),
+        ("targetNamespace: lab", "targetNamespace: lab", Some("lab/edge")),
+        ("prune: true", "prune: false", Some("default/edge")),
+    ] {
+        let both = object("lab", one) + &object("prod", other);
+        let agent = [("sipgen.yaml", "gitops: flux\n"), ("agents/clusters.yaml", &*both)];
+        let (assigned, errors) = renamed_requests(&[&hosts[..], &agent].concat());
+        assert_eq!(assigned.first().map(String::as_str), cluster, "{one}, {other}: {errors}");
+        let is_refused = errors.contains("give its objects different names");
+        assert_eq!(is_refused, cluster.is_none(), "{one}, {other}: {errors}");
+    }
 }
 
 #[test]

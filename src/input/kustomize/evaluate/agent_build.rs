@@ -131,8 +131,14 @@ impl AgentBuild {
         keeps: impl Fn(&Utf8Path) -> bool,
     ) -> BTreeMap<Utf8PathBuf, AgentBuild> {
         let builds = all.iter().map(|(directory, build)| {
-            let is_kept = build.sets_names() && !build.has_other_names && keeps(directory);
-            (directory.clone(), if is_kept { build.clone() } else { build.unnamed() })
+            let counts = build.sets_names() && keeps(directory);
+            let is_kept = counts && !build.has_other_names;
+            let mut kept = if is_kept { build.clone() } else { build.unnamed() };
+            if let Some((other, place)) = build.other.as_ref().filter(|_| counts && !is_kept) {
+                let reason = format!("{} and {other} give its objects different names", build.by);
+                kept.unknown.get_or_insert((reason, place.clone()));
+            }
+            (directory.clone(), kept)
         });
         builds.filter(|(_, build)| !build.is_empty()).collect()
     }
