@@ -1,13 +1,13 @@
 //! `sipgen capacity`: what else fits, and which losses are absorbed.
 
 use camino::Utf8PathBuf;
-use sipgen::ask::capacity::{CapacityScope, CopyShare, capacity, requested};
+use sipgen::ask::capacity::{Capacity, CapacityScope, CopyShare, capacity, requested};
 use sipgen::ask::overview::Overview;
 use sipgen::base::api::names::ClusterKey;
 use sipgen::base::finding::Finding;
 use sipgen::report;
 
-use super::{AnswerFormat, CommandError, CommandResult, print, repo, say};
+use super::{AnswerFormat, CommandError, ExitCode, repo, say_findings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     format: AnswerFormat,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let mut scope = CapacityScope {
         clusters: arguments.clusters.iter().cloned().collect(),
@@ -71,8 +71,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         repo::only(&sites)?;
     }
     let runs = repo::generate(&sites)?;
-    let (findings, _) = repo::findings(&sites, &runs);
-    let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
+    let mut errors = repo::findings(&sites, &runs);
+    errors.retain(Finding::is_error);
     let mut files = sites.repo.clone();
     let mut capacities = Vec::new();
     for (site, generated) in &runs {
@@ -81,8 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             files = site.files.clone().with_additions(streams);
             let (others, mistakes) = requested(&files, generated)?;
             if !mistakes.is_empty() {
-                say(report::findings(&mistakes, &files));
-                return Ok(CommandResult::No);
+                return Ok(say_findings(&mistakes, &files));
             }
             scope.others = others;
         }
@@ -94,15 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         capacities.push((*site, capacity(generated, &scope)?));
     }
     drop(lock);
-    match arguments.format {
-        AnswerFormat::Text => {
-            for (site, capacity) in &capacities {
-                print(repo::heading(&sites, &site.name));
-                print(report::capacity(capacity, arguments.all));
-            }
-        }
-        AnswerFormat::Json => repo::print_json(&sites, capacities)?,
-    }
-    say(report::findings(&errors, &files));
-    Ok(if errors.is_empty() { CommandResult::Yes } else { CommandResult::No })
+    let text = |capacity: &Capacity| report::capacity(capacity, arguments.all);
+    repo::print_answers(arguments.format, &sites, &capacities, text)?;
+    Ok(say_findings(&errors, &files))
 }

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use sipgen::report::ReportDocument;
 
-use super::{CommandError, CommandResult, print_document};
+use super::{CommandError, ExitCode, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(
         arguments.shell,
@@ -31,5 +31,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         &mut script,
     );
     print_document(&ReportDocument::trusted(String::from_utf8(script)?));
-    Ok(CommandResult::Yes)
+    Ok(ExitCode::SUCCESS)
 }

@@ -3,14 +3,14 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::Options;
-use sipgen::ask::difference::{self, Difference};
-use sipgen::base::finding::{self, Finding};
+use sipgen::ask::difference;
+use sipgen::base::finding::Finding;
 use sipgen::report::{self, DiffReport};
 use sipgen::site::sites::{Location, Sites};
 
 use super::progress::Progress;
 use super::repo::SelectedFiles;
-use super::{CommandError, CommandResult, print, print_lines, repo, say};
+use super::{CommandError, ExitCode, exit_code, print, print_lines, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,7 +81,7 @@ enum DiffFormat {
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let Arguments { repo: directory, base, head: revision, .. } = arguments;
     let directory = directory.as_deref();
     let site = arguments.site.as_deref();
@@ -111,10 +111,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     if let Some((_, first)) = differences.first_mut() {
         // These findings concern the whole run.
         first.findings.splice(0..0, sites.findings.clone());
+        let base_sites = base_sites.iter().filter(|_| sites.single().is_none());
         let gone = base_sites
-            .iter()
             .flat_map(|base| &base.all)
-            .filter(|_| sites.single().is_none())
             .filter(|site| !sites.all.iter().any(|other| other.directory == site.directory));
         let note = |site: &Location| match site.name.as_str() {
             "" => "The base had a single site.".to_owned(),
@@ -122,7 +121,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         };
         first.notes.extend(gone.map(note));
     }
-    progress.finish();
+    drop(progress);
     drop(lock);
 
     if arguments.format == DiffFormat::Text {
@@ -135,28 +134,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             }
             say(report::notes(difference));
         }
-        let found =
-            differences.iter().flat_map(|(_, difference)| difference.findings.clone()).collect();
-        let found = if sites.single().is_some() { found } else { finding::merge(found) };
-        say(report::findings(&found, &sites.repo));
+        let found = differences.iter().flat_map(|(_, difference)| difference.findings.clone());
+        say(report::findings(&repo::merged(&sites, found.collect()), &sites.repo));
     } else {
-        let comparison = |difference: &Difference| {
-            DiffReport::new(
-                base.as_deref(),
-                revision.as_deref(),
-                difference,
-                &sites.repo,
-                arguments.lines,
-            )
-        };
-        let comparisons: Vec<_> =
-            differences.iter().map(|(site, of)| (*site, comparison(of))).collect();
+        let (base, head) = (base.as_deref(), revision.as_deref());
+        let comparisons = differences.iter().map(|(site, it)| {
+            (*site, DiffReport::new(base, head, it, &sites.repo, arguments.lines))
+        });
+        let comparisons: Vec<(&Location, DiffReport)> = comparisons.collect();
         match (arguments.format, sites.single(), comparisons.as_slice()) {
-            (DiffFormat::Json, ..) => repo::print_json(&sites, comparisons)?,
+            (DiffFormat::Json, ..) => repo::print_json(&sites, &comparisons)?,
             (_, Some(_), [(_, only)]) => print(report::markdown(only)),
             (_, _, all) => {
-                let all: Vec<_> =
-                    all.iter().map(|(site, comparison)| (site.name.as_str(), comparison)).collect();
+                let all: Vec<_> = all.iter().map(|(site, it)| (site.name.as_str(), it)).collect();
                 print(report::markdown_of_sites(&all));
             }
         }
@@ -164,5 +154,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     let failed = differences
         .iter()
         .any(|(_, of)| of.findings.iter().any(Finding::is_error) || !of.is_none());
-    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
+    Ok(exit_code(failed))
 }

@@ -7,7 +7,7 @@ use sipgen::report;
 use sipgen::setup::doctor::{CheckState, check_automation, check_site};
 
 use super::repo::SelectedFiles;
-use super::{CommandError, CommandResult, print, repo, say};
+use super::{CommandError, ExitCode, exit_code, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     site: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let directory = arguments.repo.as_deref();
     let here = directory.unwrap_or(Utf8Path::new("."));
     let top = git::around(here)?.and_then(|around| around.top);
@@ -60,5 +60,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
     say(report::tally_of_checks(&all));
     let failed = all.iter().any(|check| check.state == CheckState::Failed);
-    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
+    Ok(exit_code(failed))
 }

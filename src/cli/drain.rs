@@ -10,7 +10,7 @@ use sipgen::report;
 use sipgen::site::Site;
 use sipgen::site::hypothesis::{HostChoice, chosen, selectors};
 
-use super::{AnswerFormat, CommandError, CommandResult, print_answer, repo, say};
+use super::{AnswerFormat, CommandError, ExitCode, exit_code, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,24 +60,25 @@ pub(super) fn marked(site: &Site) -> Result<BTreeSet<HostKey>, CommandError> {
     Ok(marked)
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     repo::only(&sites)?;
     let runs = repo::generate(&sites)?;
-    let (findings, _) = repo::findings(&sites, &runs);
-    let errors: Vec<Finding> = findings.into_iter().filter(Finding::is_error).collect();
-    let mut is_planned = true;
-    for (_, generated) in &runs {
+    let mut errors = repo::findings(&sites, &runs);
+    errors.retain(Finding::is_error);
+    let mut answers = Vec::new();
+    for (location, generated) in &runs {
         let hosts = match arguments.hosts.as_slice() {
             [] => marked(&generated.site)?,
             hosts => chosen(hosts, &generated.site)?,
         };
         let selectors = selectors(&arguments.hosts, &generated.site)?;
         let answer = drain(generated, &hosts, &selectors, arguments.at_once.get().into());
-        is_planned &= answer.verdict == DrainVerdict::Planned;
-        print_answer(arguments.format, report::drain(&answer), &answer)?;
+        answers.push((*location, answer));
     }
     drop(lock);
+    repo::print_answers(arguments.format, &sites, &answers, report::drain)?;
     say(report::findings(&errors, &sites.repo));
-    Ok(if is_planned && errors.is_empty() { CommandResult::Yes } else { CommandResult::No })
+    let is_planned = answers.iter().all(|(_, answer)| answer.verdict == DrainVerdict::Planned);
+    Ok(exit_code(!is_planned || !errors.is_empty()))
 }

@@ -2,11 +2,11 @@
 
 use sipgen::Options;
 use sipgen::input::settings::Settings;
-use sipgen::report::{self, ReportDocument};
+use sipgen::report::ReportDocument;
 use sipgen::setup::example::{Example, Fit};
 use sipgen::site::assembly::hardware;
 
-use super::{CommandError, CommandResult, print_document, repo, say};
+use super::{CommandError, ExitCode, print_document, repo, say_findings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     from: repo::RepoArguments,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let fit = if arguments.from.is_anywhere()? {
         let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
         let options = Options { keep_going: true, allow_empty: true, ..repo::options()? };
@@ -43,13 +43,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let fit = Fit::new(&generated, &hardware);
         // Other errors leave these hosts free.
         if generated.changes.is_none() && (!fit.is_found() || Settings::load(files).is_err()) {
-            say(report::findings(&generated.findings, files));
-            return Ok(CommandResult::No);
+            return Ok(say_findings(&generated.findings, files));
         }
         fit
     } else {
         Fit::default()
     };
     print_document(&ReportDocument::trusted(arguments.kind.manifest(&fit)?));
-    Ok(CommandResult::Yes)
+    Ok(ExitCode::SUCCESS)
 }

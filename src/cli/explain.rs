@@ -5,12 +5,12 @@ use std::str::FromStr;
 use sipgen::base::api::names::{ClusterKey, HostKey};
 use sipgen::base::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
-use sipgen::report;
-use sipgen::site::assembly::hardware::{self};
+use sipgen::report::{self, ReportDocument, ReportText};
+use sipgen::site::assembly::hardware;
 use sipgen::site::hypothesis::{similar_cluster, similar_host, with_suggestion};
 use sipgen::site::inventory::hardware::InspectedHardware;
 
-use super::{AnswerFormat, CommandError, CommandResult, print, print_answer, repo, say};
+use super::{AnswerFormat, CommandError, ExitCode, print, print_document, repo, say, say_findings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,16 +59,13 @@ impl FromStr for Subject {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let is_code = text.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
-        if is_code && !text.contains('/') {
-            text.parse()
+        match text.contains('/') {
+            true => text.parse::<ClusterKey>().map(Self::Name).map_err(|error| error.to_string()),
+            false if is_code => text
+                .parse()
                 .map(Self::Code)
-                .map_err(|error| format!("{error}; `sipgen explain --list` lists all codes"))
-        } else {
-            match text.parse::<ClusterKey>() {
-                Ok(name) => Ok(Self::Name(name)),
-                Err(_) if !text.contains('/') => Ok(Self::Unqualified(text.to_owned())),
-                Err(error) => Err(error.to_string()),
-            }
+                .map_err(|error| format!("{error}; `sipgen explain --list` lists all codes")),
+            false => Ok(Self::Unqualified(text.to_owned())),
         }
     }
 }
@@ -92,17 +89,26 @@ struct ExplainedHost {
     hardware: Option<InspectedHardware>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+impl ExplainOutput {
+    fn text(&self) -> ReportText {
+        let mut text = self.cluster.as_ref().map(report::explain_cluster).unwrap_or_default();
+        if let Some(ExplainedHost { explanation, boot_mac_address, hardware }) = &self.host {
+            text.push(&report::explain_host(explanation));
+            text.push(&report::explain_hardware(boot_mac_address.as_deref(), hardware.as_ref()));
+        }
+        text
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     match &arguments.subject {
         None => {
             let all: Vec<_> = Code::ALL.iter().map(report::code_as_json).collect();
-            print_answer(arguments.format, report::codes(), &all)?;
-            Ok(CommandResult::Yes)
+            explain_codes(arguments.format, report::codes(), &all)
         }
         Some(Subject::Code(code)) => {
             let answer = report::code_as_json(code);
-            print_answer(arguments.format, report::explain_code(*code), &answer)?;
-            Ok(CommandResult::Yes)
+            explain_codes(arguments.format, report::explain_code(*code), &answer)
         }
         Some(Subject::Name(name)) => explain_name(name, arguments),
         Some(Subject::Unqualified(name)) => {
@@ -110,6 +116,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             Err(unknown_name(name, name, &repo::generate(&sites)?))
         }
     }
+}
+
+fn explain_codes(
+    format: AnswerFormat,
+    text: ReportText,
+    answer: &impl serde::Serialize,
+) -> Result<ExitCode, CommandError> {
+    match format {
+        AnswerFormat::Text => print(text),
+        AnswerFormat::Json => print_document(&ReportDocument::json(answer)?),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reports that neither a cluster nor a host has a name, of which `own` is without namespace.
@@ -121,7 +139,7 @@ fn unknown_name(name: &str, own: &str, runs: &repo::Runs<'_>) -> CommandError {
     CommandError(format!("no cluster or host of the repo is called {name}"))
 }
 
-fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResult, CommandError> {
+fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
@@ -145,36 +163,16 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<CommandResul
             continue;
         }
         let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(name);
-        let errors = generated
-            .findings
-            .iter()
-            .filter(|finding| finding.is_error() && concerns(&finding.clusters));
+        let all = generated.findings.iter();
+        let errors = all.filter(|finding| finding.is_error() && concerns(&finding.clusters));
         // Hardware findings concern every reader of the host, so warnings are included.
         findings.extend(errors.cloned().chain(found));
         explained.push((*location, explanation));
     }
     if explained.is_empty() {
-        say(report::findings(&repo::findings(&sites, &runs).0, &sites.repo));
+        say(report::findings(&repo::findings(&sites, &runs), &sites.repo));
         return Err(unknown_name(&name.to_string(), name.name.as_str(), &runs));
     }
-    match arguments.format {
-        AnswerFormat::Json => repo::print_json(&sites, explained)?,
-        AnswerFormat::Text => {
-            for (location, explanation) in &explained {
-                print(repo::heading(&sites, &location.name));
-                if let Some(cluster) = &explanation.cluster {
-                    print(report::explain_cluster(cluster));
-                }
-                if let Some(ExplainedHost { explanation, boot_mac_address, hardware }) =
-                    &explanation.host
-                {
-                    print(report::explain_host(explanation));
-                    let boot_mac = boot_mac_address.as_deref();
-                    print(report::explain_hardware(boot_mac, hardware.as_ref()));
-                }
-            }
-        }
-    }
-    say(report::findings(&findings, &sites.repo));
-    Ok(if !findings.iter().any(Finding::is_error) { CommandResult::Yes } else { CommandResult::No })
+    repo::print_answers(arguments.format, &sites, &explained, ExplainOutput::text)?;
+    Ok(say_findings(&findings, &sites.repo))
 }

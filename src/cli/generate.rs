@@ -11,6 +11,7 @@ use sipgen::ask::drain::DrainVerdict;
 use sipgen::base::api::names::ClusterKey;
 use sipgen::base::finding::Finding;
 use sipgen::base::text::in_shell;
+use sipgen::input::git::Checkout;
 use sipgen::input::load::Files;
 use sipgen::output::compare::{Change, OutputChanges, in_worktree};
 use sipgen::output::lock::Lock;
@@ -21,7 +22,7 @@ use sipgen::{GeneratedSite, JournalScope, Options, WriteError};
 
 use super::progress::Progress;
 use super::repo::Runs;
-use super::{CommandError, CommandResult, builds, drain, print_document, print_lines, repo, say};
+use super::{CommandError, ExitCode, drain, exit_code, print_document, print_lines, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,12 +141,11 @@ enum GenerateFormat {
     Sarif,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     if arguments.diff && arguments.format != GenerateFormat::Text {
-        return Err(CommandError(
-            "conflicting --diff and --format: both print to stdout; run sipgen once with each"
-                .to_owned(),
-        ));
+        let message =
+            "conflicting --diff and --format: both print to stdout; run sipgen once with each";
+        return Err(CommandError(message.to_owned()));
     }
     if arguments.from.rev.is_some() && !arguments.check {
         let message = "--rev requires --check: output of a revision belongs in a commit on top of it, not in the \
@@ -153,7 +153,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         return Err(CommandError(message.to_owned()));
     }
     let chosen = arguments.from.chosen()?;
-    let options = Options {
+    let mut options = Options {
         keep_going: arguments.keep_going,
         only: arguments.only.iter().cloned().collect(),
         rebalance: arguments.rebalance,
@@ -173,41 +173,36 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         None => repo::lock_to_read(&chosen)?,
     };
     let progress = Progress::start();
-    let options = match arguments.drain {
-        Some(at_once) => {
-            let Some(moves) = next_moves(&sites, &options, at_once)? else {
-                return Ok(CommandResult::No);
-            };
-            Options { moves, ..options }
-        }
-        None => options,
-    };
+    if let Some(at_once) = arguments.drain {
+        let Some(moves) = next_moves(&sites, &options, at_once)? else {
+            return Ok(ExitCode::FAILURE);
+        };
+        options.moves = moves;
+    }
     let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
-    let built = if arguments.build {
-        builds::check(&mut runs, arguments.base.as_deref(), &progress)?
-    } else {
-        Vec::new()
-    };
+    let built =
+        arguments.build.then(|| check_builds(&mut runs, arguments, &progress)).transpose()?;
     // Findings quote the lines that were read, so they are formatted before the files change.
     let mut formatted = formatted_findings(arguments, &sites, &runs)?;
-    let mut summaries = None;
+    let mut mapped = None;
     if writes {
         progress.show_writing();
-        match to_write(&mut runs, arguments.from_index)? {
-            // Neither keeps all cores busy.
-            Some(mapped) => {
-                let (written, site_summaries) =
-                    rayon::join(|| write(&runs, &mapped), || summaries_of(&runs, true));
-                written?;
-                summaries = Some(site_summaries);
-            }
-            None => formatted = formatted_findings(arguments, &sites, &runs)?,
+        mapped = to_write(&mut runs, arguments.from_index)?;
+        if mapped.is_none() {
+            formatted = formatted_findings(arguments, &sites, &runs)?;
         }
     }
-    let summaries = summaries.unwrap_or_else(|| summaries_of(&runs, writes));
+    // Neither keeps all cores busy.
+    let (written, summaries) = rayon::join(
+        || mapped.map_or(Ok(()), |mapped| write(&runs, &mapped)),
+        || -> Vec<ReportText> {
+            runs.par_iter().map(|(_, run)| report::summary(run, writes)).collect()
+        },
+    );
+    written?;
     // A reader of the output may be slow.
     drop(lock);
-    progress.finish();
+    drop(progress);
 
     let may_change = runs.iter().any(|(_, run)| run.changes.is_some());
     let changes = all_changes(&runs);
@@ -226,7 +221,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     }
     let edited = runs.iter().flat_map(|(_, run)| run.edited.iter().cloned()).collect();
     say(report::edited_files(&edited, writes));
-    built.into_iter().for_each(say);
+    built.into_iter().flatten().for_each(say);
     // A renamed input in a comment must not block a commit or merge.
     let counts = |change: &Change| !(arguments.check && change.is_in_mark_only());
     let changed = changes.files.values().any(counts);
@@ -237,12 +232,46 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     if may_change && changed && (arguments.check || arguments.from_index) {
         say(report::stale_help(&arguments.remedy(&runs, chosen.files.root())));
     }
-    let failed = repo::findings(&sites, &runs).0.iter().any(Finding::is_error);
+    let failed = repo::findings(&sites, &runs).iter().any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
     // The process ends, so it need not free a large site.
     drop(changes);
     mem::forget(runs);
-    Ok(if refused { CommandResult::No } else { CommandResult::Yes })
+    Ok(exit_code(refused))
+}
+
+/// Checks the builds of all sites, adds their findings, and returns what was built. Stale output is
+/// not built, because kustomize would read it from the disk. With `base`, only builds that a change
+/// since that revision can affect are made.
+fn check_builds(
+    runs: &mut Runs<'_>,
+    arguments: &Arguments,
+    progress: &Progress,
+) -> Result<Vec<ReportText>, CommandError> {
+    let is_current = |run: &GeneratedSite| {
+        let changes = run.changes.as_ref();
+        changes.is_some_and(|changes| changes.files.values().all(|it| it.is_in_mark_only()))
+    };
+    if !runs.iter().all(|(_, run)| is_current(run)) {
+        return Ok(vec![report::builds_not_checked()]);
+    }
+    let mut texts = Vec::new();
+    let base = arguments.base.as_deref().filter(|base| !base.is_empty());
+    for (site, run) in runs.iter_mut() {
+        let mut changed = None;
+        if let Some(base) = base {
+            let checkout = Checkout::around(site.files.root())?;
+            changed = checkout.map(|it| it.changed_since(base)).transpose()?.flatten();
+            texts.extend(changed.is_none().then(|| report::unknown_base(base)));
+        }
+        let show = |done: usize, all: usize| {
+            progress.show_count("building with kustomize", done as u64, Some(all as u64));
+        };
+        let mut checked = sipgen::check_builds(&site.files, run, changed.as_ref(), &show)?;
+        run.findings.append(&mut checked.findings);
+        texts.push(report::checked_builds(&checked));
+    }
+    Ok(texts)
 }
 
 /// Returns the moves of the next step that empties the hosts in maintenance. If there is no plan, says
@@ -281,32 +310,27 @@ fn all_changes<'a>(runs: &'a Runs<'_>) -> Cow<'a, OutputChanges> {
 impl Arguments {
     /// Returns the command that brings the repo up to date.
     fn remedy(&self, runs: &Runs<'_>, root: &Utf8Path) -> String {
-        let changes = |run: &&GeneratedSite| {
+        let has_changes = |run: &GeneratedSite| {
             run.changes.as_ref().is_some_and(|changes| !changes.files.is_empty())
         };
-        let all: Vec<&GeneratedSite> = runs.iter().map(|(_, run)| run).collect();
-        let changed: Vec<&GeneratedSite> = all.iter().copied().filter(changes).collect();
-        let shown = if changed.is_empty() { &all } else { &changed };
+        let any_has = runs.iter().any(|(_, run)| has_changes(run));
+        let shown = runs.iter().filter(|(_, run)| !any_has || has_changes(run));
+        let outputs = shown.map(|(_, run)| in_shell(run.site.settings.output.as_str()));
+        let outputs: String = outputs.map(|output| format!(" {output}")).collect();
         let is_here = root
             .canonicalize()
             .is_ok_and(|root| std::env::current_dir().is_ok_and(|here| here == root));
         let place =
             if is_here { String::new() } else { format!(" -C {}", in_shell(root.as_str())) };
-        let outputs = shown.iter().map(|run| in_shell(run.site.settings.output.as_str()));
-        let outputs: String = outputs.map(|output| format!(" {output}")).collect();
         let stage = format!("git{place} add{outputs}");
         match (self.from_index, self.check) {
             (true, false) => format!("not staged yet: run `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
-            (false, _) => match &self.from.rev {
-                Some(revision) => {
-                    format!(
-                        "check out `{revision}`, run `{}`, and commit the result",
-                        self.writing_command()
-                    )
-                }
-                None => format!("run `{}`, and commit the result", self.writing_command()),
-            },
+            (false, _) => {
+                let revision = self.from.rev.iter();
+                let check_out: String = revision.map(|it| format!("check out `{it}`, ")).collect();
+                format!("{check_out}run `{}`, and commit the result", self.writing_command())
+            }
         }
     }
 
@@ -380,31 +404,22 @@ fn write(runs: &Runs<'_>, mapped: &[OutputChanges]) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// Summarizes each site.
-fn summaries_of(runs: &Runs<'_>, written: bool) -> Vec<ReportText> {
-    let summarize = |(_, generated): &(_, GeneratedSite)| report::summary(generated, written);
-    runs.par_iter().map(summarize).collect()
-}
-
 /// Formats the findings for people, and in the machine format, if one is requested.
 fn formatted_findings(
     arguments: &Arguments,
     sites: &Sites,
     runs: &Runs<'_>,
 ) -> Result<(ReportText, Option<ReportDocument>), CommandError> {
-    let (found, _) = repo::findings(sites, runs);
+    let found = repo::findings(sites, runs);
     let findings = report::findings(&found, &sites.repo);
     if arguments.format == GenerateFormat::Text {
         return Ok((findings, None));
     }
     let remedy = arguments.remedy(runs, sites.repo.root());
-    let stale: Vec<Finding> = runs
-        .iter()
-        .filter(|_| arguments.check)
-        .flat_map(|(_, run)| report::stale(run, &remedy))
-        .collect();
-    let results =
-        CiResults::new(&found, &stale, &sites.repo, &repo::place_in_git(sites.repo.root())?);
+    let stale = runs.iter().filter(|_| arguments.check);
+    let stale: Vec<Finding> = stale.flat_map(|(_, run)| report::stale(run, &remedy)).collect();
+    let place = repo::place_in_git(sites.repo.root())?;
+    let results = CiResults::new(&found, &stale, &sites.repo, &place);
     let results = match arguments.format {
         GenerateFormat::Text => None,
         GenerateFormat::Github => Some(report::github(&results)),

@@ -3,13 +3,12 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::Options;
-use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
-use sipgen::report::{self, ExistingInputs};
-use sipgen::setup::init::{self, FileAction, Forge};
+use sipgen::report;
+use sipgen::setup::init::{self, FileAction, Forge, Proposal};
 use sipgen::site::sites::Sites;
 
-use super::{CommandError, CommandResult, print_lines, repo, say};
+use super::{CommandError, ExitCode, exit_code, print_lines, repo, say, say_findings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,14 +47,11 @@ enum Ci {
     None,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (files, around) = repo::git_root(arguments.repo.as_deref())?;
     let settings = match Settings::load(&files) {
         Ok(settings) => settings,
-        Err(findings) => {
-            say(report::findings(&findings, &files));
-            return Ok(CommandResult::No);
-        }
+        Err(findings) => return Ok(say_findings(&findings, &files)),
     };
     let remote = around.remote;
     let forges = match arguments.ci {
@@ -72,25 +68,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     } else {
         sipgen::write(files.root(), &changes)?;
     }
-    let inputs = match arguments.dry_run {
-        true => None,
-        false => Some(inputs(files)?),
-    };
-    say(report::proposals(&proposals, inputs));
+    let sites = (!arguments.dry_run).then(|| Sites::find(files)).transpose()?;
+    let runs = sites.as_ref().map(generate).transpose()?;
+    say(report::proposals(&proposals, runs.as_deref()));
     if forges.is_empty() && arguments.ci.is_none() {
         say(
             "\nno CI job created: neither GitHub nor GitLab was detected; choose one with `sipgen init --ci`\n",
         );
     }
-    let is_blocked =
-        proposals.iter().any(|proposal| matches!(proposal.action, FileAction::Blocked(_)));
-    Ok(if is_blocked { CommandResult::No } else { CommandResult::Yes })
+    let is_blocked = |it: &Proposal| matches!(it.action, FileAction::Blocked(_));
+    Ok(exit_code(proposals.iter().any(is_blocked)))
 }
 
-/// Counts what the repo asks for, and has for it.
-fn inputs(files: Files) -> Result<ExistingInputs, CommandError> {
-    let sites = Sites::find(files)?;
+/// Finds out what the repo asks for, and has for it.
+fn generate(sites: &Sites) -> Result<repo::Runs<'_>, CommandError> {
     let options = Options { keep_going: true, allow_empty: true, ..repo::options()? };
-    let runs = sipgen::generate_sites(&sites, &options, &|_| {})?;
-    Ok(ExistingInputs::from_runs(runs.iter().map(|(_, run)| run)))
+    Ok(sipgen::generate_sites(sites, &options, &|_| {})?)
 }

@@ -2,7 +2,7 @@
 
 use sipgen::report;
 
-use super::{CommandError, CommandResult, print_lines, repo, say};
+use super::{CommandError, ExitCode, exit_code, print_lines, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     from: repo::RepoArguments,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let from = arguments.from.chosen()?;
     let migration = sipgen::migrate(&from.sites()?)?;
     print_lines(&report::migration(&migration));
@@ -32,5 +32,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     if migration.documents.is_empty() && is_complete {
         say("no legacy SIPCluster found\n".to_owned());
     }
-    Ok(if is_complete { CommandResult::Yes } else { CommandResult::No })
+    Ok(exit_code(!is_complete))
 }

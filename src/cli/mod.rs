@@ -1,6 +1,5 @@
 //! Arguments, exit codes and printing: results go to stdout, messages to stderr.
 
-mod builds;
 mod capacity;
 mod completions;
 mod diff;
@@ -21,15 +20,17 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod validate;
-mod version;
 mod what_if;
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use sipgen::base::finding::Finding;
+use sipgen::input::load::Files;
 use sipgen::report::{ReportDocument, ReportText};
 
 const EXAMPLES: &str = "\
@@ -47,6 +48,21 @@ Examples:
   sipgen capacity                    show what else fits
   sipgen drain rack=r7               show the moves that empty a rack";
 
+/// Version, commit, target and libgit2, one a line. `sipgen -V` prints the version only.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let (major, minor, patch) = git2::Version::get().libgit2_version();
+    // `build.rs` sets both variables.
+    let commit = match env!("SIPGEN_BUILD_COMMIT") {
+        "" => "unknown",
+        commit => commit,
+    };
+    format!(
+        "{}\ncommit: {commit}\ntarget: {}\nlibgit2: {major}.{minor}.{patch}",
+        env!("CARGO_PKG_VERSION"),
+        env!("SIPGEN_BUILD_TARGET"),
+    )
+});
+
 /// Assign BareMetalHosts to SIPClusters, Clusters of Cluster API and Provisionings, and generate
 /// kustomize overlays for Flux or Argo CD.
 ///
@@ -56,7 +72,7 @@ Examples:
 #[command(
     name = "sipgen",
     version,
-    long_version = version::LONG.as_str(),
+    long_version = LONG_VERSION.as_str(),
     max_term_width = 100,
     after_long_help = EXAMPLES
 )]
@@ -122,16 +138,13 @@ enum AnswerFormat {
     Json,
 }
 
-/// Result of a command that ran.
-enum CommandResult {
-    /// Success: exit code 0.
-    Yes,
-    /// Failed check: exit code 1.
-    No,
-}
-
 /// Error that kept a command from running: exit code 2.
 struct CommandError(String);
+
+/// Returns the exit code of a command that ran: 1 if a check failed.
+fn exit_code(has_failed: bool) -> ExitCode {
+    u8::from(has_failed).into()
+}
 
 impl<E: std::error::Error> From<E> for CommandError {
     fn from(error: E) -> Self {
@@ -165,8 +178,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Completions(arguments) => completions::run(&arguments),
     };
     match outcome {
-        Ok(CommandResult::Yes) => ExitCode::SUCCESS,
-        Ok(CommandResult::No) => ExitCode::from(1),
+        Ok(code) => code,
         Err(CommandError(message)) => {
             say(sipgen::report::failure(&message));
             ExitCode::from(2)
@@ -176,19 +188,15 @@ pub(crate) fn run() -> ExitCode {
 
 /// Prints the requested help, or reports invalid arguments. These may hold any text.
 fn usage(error: &clap::Error) -> ExitCode {
+    let message = error.to_string();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             print_document(&ReportDocument::trusted(error.render().ansi().to_string()));
             return ExitCode::SUCCESS;
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            say(error.to_string());
-            return ExitCode::from(2);
-        }
-        _ => {}
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => say(message),
+        _ => say(sipgen::report::failure(message.strip_prefix("error: ").unwrap_or(&message))),
     }
-    let message = error.to_string();
-    say(sipgen::report::failure(message.strip_prefix("error: ").unwrap_or(&message).trim_end()));
     ExitCode::from(2)
 }
 
@@ -216,17 +224,10 @@ fn fitted(text: ReportText, is_terminal: bool) -> ReportText {
     size.map_or_else(|| text.clone(), |(width, _)| text.fitted(width.0.into()))
 }
 
-/// Prints an answer as text or JSON to stdout.
-fn print_answer(
-    format: AnswerFormat,
-    text: ReportText,
-    answer: &impl serde::Serialize,
-) -> Result<(), CommandError> {
-    match format {
-        AnswerFormat::Text => print(text),
-        AnswerFormat::Json => print_document(&ReportDocument::json(answer)?),
-    }
-    Ok(())
+/// Prints findings to stderr, and returns 1 if one is an error.
+fn say_findings(findings: &[Finding], files: &Files) -> ExitCode {
+    say(sipgen::report::findings(findings, files));
+    exit_code(findings.iter().any(Finding::is_error))
 }
 
 /// Prints a machine-readable result to stdout.

@@ -61,12 +61,10 @@ impl Progress {
         self.bar.set_position(STEPS - 1);
         self.bar.set_message("writing");
     }
-
-    /// Removes the bar.
-    pub(super) fn finish(self) {}
 }
 
 impl Drop for Progress {
+    /// Removes the bar.
     fn drop(&mut self) {
         // Sending fails if the thread has ended because the bar is already visible.
         let _ = self.done.send(());

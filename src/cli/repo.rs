@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::File;
+use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
 use sipgen::ask::overview::Overview;
 use sipgen::base::finding::{self, Finding};
+use sipgen::base::text::joined;
 use sipgen::input::git::{self, EnclosingRepo};
 use sipgen::input::load::{Files, Stream};
 use sipgen::input::settings::Settings;
@@ -19,7 +21,7 @@ use sipgen::site::assembly::hardware;
 use sipgen::site::sites::{Location, Sites};
 use sipgen::{Date, GeneratedSite, JournalScope, Options};
 
-use super::{CommandError, print_document};
+use super::{AnswerFormat, CommandError, print, print_document};
 
 /// Variable with the time that counts as now, in seconds since 1970, for reproducible runs.
 const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
@@ -137,20 +139,17 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
         let mut content = Vec::new();
         let (name, read) = match path.as_str() {
             "-" if io::stdin().is_terminal() => {
-                let message = format!(
+                return Err(CommandError(format!(
                     "{option} - reads stdin, which is a terminal: pipe manifests into it, as in `kustomize build \
                      sites/lab | sipgen generate --input -`"
-                );
-                return Err(CommandError(message));
+                )));
             }
-            "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content)),
+            "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content).map(|_| content)),
             // A pipe works as well, such as the shell's `<(kustomize build …)`.
-            _ => (
-                path.as_path(),
-                File::open(path).and_then(|mut file| file.read_to_end(&mut content)),
-            ),
+            _ => (path.as_path(), fs::read(path)),
         };
-        read.map_err(|error| CommandError(format!("cannot read {option} `{path}`: {error}")))?;
+        let content =
+            read.map_err(|error| CommandError(format!("cannot read {option} `{path}`: {error}")))?;
         Ok(Stream { name: Arc::from(name), content })
     };
     paths.iter().map(stream).collect()
@@ -203,15 +202,13 @@ pub(super) fn one_base_cluster(what: &str, sites: &Sites) -> CommandError {
 }
 
 fn names(sites: &Sites) -> String {
-    let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-    names.join(", ")
+    joined(sites.all.iter().map(|site| &site.name), ", ")
 }
 
 /// Returns the only site; fails if a command that answers for one would have to choose.
 pub(super) fn only(sites: &Sites) -> Result<&Location, CommandError> {
-    sites
-        .single()
-        .ok_or_else(|| CommandError(format!("choose a site with --site: {}", names(sites))))
+    let choose = || CommandError(format!("choose a site with --site: {}", names(sites)));
+    sites.single().ok_or_else(choose)
 }
 
 /// Returns the heading of one of several sites; empty if there is one.
@@ -251,34 +248,50 @@ pub(super) fn add_hardware_findings(runs: &mut Runs<'_>) -> Result<(), CommandEr
 pub(super) fn options() -> Result<Options, CommandError> {
     let seconds = match env::var_os(SOURCE_DATE_EPOCH) {
         None => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs()),
-        Some(value) => {
-            let value = value.to_string_lossy();
-            let seconds = value.parse().map_err(|_| {
-                CommandError(format!(
-                    "invalid {SOURCE_DATE_EPOCH} `{value}`: set it to seconds since 1970, or unset it"
-                ))
-            });
-            seconds?
-        }
+        Some(value) => value.to_string_lossy().parse().map_err(|_| {
+            CommandError(format!(
+                "invalid {SOURCE_DATE_EPOCH} `{}`: set it to seconds since 1970, or unset it",
+                value.to_string_lossy()
+            ))
+        })?,
     };
     Ok(Options { today: Some(Date::from_unix_seconds(seconds)), ..Options::default() })
 }
 
-/// Collects the findings of all sites and of the sites as a whole, with the number of muted
-/// warnings.
-pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) {
-    let all = sites.findings.iter().chain(runs.iter().flat_map(|(_, run)| &run.findings)).cloned();
-    // A finding about files that sites share is reported by each of them.
-    let all = if sites.single().is_some() { all.collect() } else { finding::merge(all.collect()) };
-    (all, runs.iter().map(|(_, run)| run.muted).sum())
+/// Collects the findings of all sites and of the sites as a whole.
+pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> Vec<Finding> {
+    let all = sites.findings.iter().chain(runs.iter().flat_map(|(_, run)| &run.findings));
+    merged(sites, all.cloned().collect())
+}
+
+/// Merges the findings of sites: one about files that sites share is reported by each of them.
+pub(super) fn merged(sites: &Sites, findings: Vec<Finding>) -> Vec<Finding> {
+    if sites.single().is_some() { findings } else { finding::merge(findings) }
+}
+
+/// Prints the answers of sites: as text, each below the heading of its site, or as JSON.
+pub(super) fn print_answers<T: Serialize>(
+    format: AnswerFormat,
+    sites: &Sites,
+    answers: &[(&Location, T)],
+    text: impl Fn(&T) -> ReportText,
+) -> Result<(), CommandError> {
+    if format == AnswerFormat::Json {
+        return print_json(sites, answers);
+    }
+    for (site, answer) in answers {
+        print(heading(sites, &site.name));
+        print(text(answer));
+    }
+    Ok(())
 }
 
 /// Prints a value as JSON; several sites are keyed by name.
-pub(super) fn print_json<T: serde::Serialize>(
+pub(super) fn print_json<T: Serialize>(
     sites: &Sites,
-    values: Vec<(&Location, T)>,
+    values: &[(&Location, T)],
 ) -> Result<(), CommandError> {
-    print_document(&match (sites.single(), values.as_slice()) {
+    print_document(&match (sites.single(), values) {
         (Some(_), [(_, value)]) => ReportDocument::json(value)?,
         _ => {
             let by_name: BTreeMap<&str, &T> =

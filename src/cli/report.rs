@@ -6,13 +6,12 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::ask::capacity::{CapacityScope, capacity};
 use sipgen::ask::drain::{drain, in_maintenance};
-use sipgen::base::finding::Finding;
 use sipgen::input::git::{self, Checkout};
 use sipgen::output::compare::{Change, OutputChanges};
 use sipgen::report::{self, PageAnswers};
 use sipgen::setup::doctor::snapshot_change;
 
-use super::{CommandError, CommandResult, print_document, repo, say};
+use super::{CommandError, ExitCode, print_document, repo, say_findings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +42,7 @@ pub(crate) struct Arguments {
     by: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let file = &arguments.file;
     let chosen = arguments.from.chosen()?;
     let (lock, sites) = repo::lock_to_read(&chosen)?;
@@ -93,10 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             write(&path, before, page.to_string())?;
         }
     }
-    let (findings, _) = repo::findings(&sites, &runs);
-    say(report::findings(&findings, &sites.repo));
-    let failed = findings.iter().any(Finding::is_error);
-    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
+    Ok(say_findings(&repo::findings(&sites, &runs), &sites.repo))
 }
 
 /// Returns the path of one site's page, with the site's name before the extension.

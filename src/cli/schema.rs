@@ -5,7 +5,7 @@ use sipgen::output::render::values;
 use sipgen::report::ReportDocument;
 use sipgen::setup::schema;
 
-use super::{CommandError, CommandResult, print_document};
+use super::{CommandError, ExitCode, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,7 +70,7 @@ enum SchemaKind {
     Software,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let schema = match &arguments.command {
         SchemaCommand::Sipcluster => schema::sipcluster(),
         SchemaCommand::Provisioning => schema::provisioning(),
@@ -84,9 +84,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
                 SchemaKind::Software => schema::software_crd(),
             };
             print_document(&ReportDocument::trusted(schema::yaml(&definition)?));
-            return Ok(CommandResult::Yes);
+            return Ok(ExitCode::SUCCESS);
         }
     };
     print_document(&ReportDocument::trusted(serde_json::to_string_pretty(&schema)? + "\n"));
-    Ok(CommandResult::Yes)
+    Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::ask::difference;
 use sipgen::base::api::names::{Namespace, is_label_key};
-use sipgen::base::text::counted;
+use sipgen::base::text::{counted, joined};
 use sipgen::input::load::Files;
 use sipgen::input::settings::Settings;
 use sipgen::input::settings::snapshot::SnapshotSettings;
@@ -20,7 +20,7 @@ use sipgen::{JournalScope, Options};
 
 use super::progress::Progress;
 use super::repo::SelectedFiles;
-use super::{CommandError, CommandResult, print, print_document, repo, say};
+use super::{CommandError, ExitCode, exit_code, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     any_secret: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let sites =
         SelectedFiles::open(arguments.repo.as_deref(), None, arguments.site.as_deref())?.sites()?;
     let targets = targets(arguments, &sites)?;
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         let known = snapshot::read_back(target.files, directory)?.unwrap_or_default();
         let known = (!arguments.any_secret).then_some(&known);
         print_document(&ReportDocument::rbac(&target.scope, known));
-        return Ok(CommandResult::Yes);
+        return Ok(ExitCode::SUCCESS);
     }
     // Nothing is written before every cluster is read and every loss is judged.
     let read: Vec<Snapshot> =
@@ -139,11 +139,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         say(repo::heading(&sites, target.site));
         if arguments.check {
             are_current &= is_current(target, changes, after)?;
-            continue;
+        } else {
+            let (hosts, directory) = (after.hosts.len(), &target.settings().directory);
+            let result = match changes.files.len() {
+                0 => format!("{directory} is current"),
+                files => format!("{} changed in {directory}", counted(files, "file")),
+            };
+            say(format!("{} read; {result}\n", counted(hosts, "host")));
         }
-        say(summary(changes, after, &target.settings().directory));
     }
-    Ok(if are_current { CommandResult::Yes } else { CommandResult::No })
+    Ok(exit_code(!are_current))
 }
 
 /// Lists the snapshots to take: one for a single site, else one per site, each with a context in
@@ -166,12 +171,11 @@ fn targets<'a>(
     let all = sites.all.iter().map(|site| SnapshotTarget::new(arguments, site));
     let targets: Vec<SnapshotTarget<'_>> = all.collect::<Result<_, _>>()?;
     let without = targets.iter().filter(|target| target.settings().context.is_none());
-    let without: Vec<&str> = without.map(|target| target.site).collect();
+    let without = joined(without.map(|target| target.site), ", ");
     if !without.is_empty() {
         return Err(CommandError(format!(
             "a snapshot covers one base cluster: choose its site with --site, or set `snapshot: {{context: NAME}}` in the \
-             sipgen.yaml of each site; missing in: {}",
-            without.join(", ")
+             sipgen.yaml of each site; missing in: {without}"
         )));
     }
     let mut contexts: BTreeMap<&Option<String>, &str> = BTreeMap::new();
@@ -195,10 +199,8 @@ fn read(arguments: &Arguments, target: &SnapshotTarget<'_>) -> Result<Snapshot, 
     let connection = Connection { kubeconfig: arguments.kubeconfig.clone(), timeout };
     let show = |what, done, all| progress.show_count(&format!("reading {what}"), done, all);
     let (snapshot, notes) = client::read(&connection, &target.scope, &show)?;
-    progress.finish();
-    for note in notes {
-        say(format!("note: {note}\n"));
-    }
+    drop(progress);
+    notes.iter().for_each(|note| say(format!("note: {note}\n")));
     Ok(snapshot)
 }
 
@@ -213,8 +215,7 @@ impl<'a> SnapshotTarget<'a> {
     fn new(arguments: &Arguments, site: &'a Location) -> Result<Self, CommandError> {
         let Location { name, files, .. } = site;
         let mut settings = Settings::load(files).map_err(|findings| {
-            let messages = findings.into_iter().map(|finding| finding.message);
-            CommandError(messages.collect::<Vec<_>>().join("; "))
+            CommandError(joined(findings.iter().map(|finding| &finding.message), "; "))
         })?;
         if let Some(to) = &arguments.to {
             settings.snapshot.directory = inside(to, files.site_directory(), &settings)?;
@@ -314,7 +315,7 @@ fn is_current(
     let (lock, progress) = (repo::lock_to_read(&chosen)?, Progress::start());
     let difference =
         difference::between(files, &after, &Options::default(), &|stage| progress.show(stage))?;
-    progress.finish();
+    drop(progress);
     drop(lock);
     print(report::plan(&difference));
     say(report::findings(&difference.findings, &after));
@@ -323,12 +324,4 @@ fn is_current(
         counted(changes.files.len(), "file")
     ));
     Ok(false)
-}
-
-fn summary(changes: &OutputChanges, after: &Snapshot, directory: &Utf8Path) -> String {
-    let hosts = counted(after.hosts.len(), "host");
-    match changes.files.len() {
-        0 => format!("{hosts} read; {directory} is current\n"),
-        files => format!("{hosts} read; {} changed in {directory}\n", counted(files, "file")),
-    }
 }

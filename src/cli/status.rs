@@ -3,12 +3,11 @@
 use sipgen::ask::capacity::{CapacityScope, capacity};
 use sipgen::ask::overview::Overview;
 use sipgen::base::api::names::ClusterKey;
-use sipgen::base::finding::Finding;
 use sipgen::base::text::known_names;
 use sipgen::report::status::StatusFocus;
 use sipgen::report::{self, StatusReport};
 
-use super::{AnswerFormat, CommandError, CommandResult, print, repo, say};
+use super::{AnswerFormat, CommandError, ExitCode, print, repo, say_findings};
 
 /// Maximum number of names in an error message.
 const NAMES_SHOWN: usize = 12;
@@ -53,7 +52,7 @@ pub(crate) struct Arguments {
     format: AnswerFormat,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
@@ -73,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
     // A site without the requested cluster or rack is skipped.
     if views.iter().all(Result::is_err) {
         views.into_iter().next().transpose()?;
-        return Ok(CommandResult::No);
+        return Ok(ExitCode::FAILURE);
     }
     match arguments.format {
         AnswerFormat::Text => {
@@ -87,13 +86,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             let all = overviews
                 .iter()
                 .map(|(site, overview, capacity)| (*site, StatusReport::new(overview, capacity)));
-            repo::print_json(&sites, all.collect())?;
+            repo::print_json(&sites, &all.collect::<Vec<_>>())?;
         }
     }
-    let (findings, _) = repo::findings(&sites, &runs);
-    say(report::findings(&findings, &sites.repo));
-    let failed = findings.iter().any(Finding::is_error);
-    Ok(if failed { CommandResult::No } else { CommandResult::Yes })
+    Ok(say_findings(&repo::findings(&sites, &runs), &sites.repo))
 }
 
 /// Selects the cluster or rack to show, if the site has it.

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use sipgen::output::render::{templates, values};
 use sipgen::report::{self, ReportDocument};
 
-use super::{CommandError, CommandResult, print, print_document, say};
+use super::{CommandError, ExitCode, print, print_document, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +45,7 @@ enum TemplateCommand {
     },
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     match &arguments.command {
         TemplateCommand::List => templates::names().for_each(|name| print(format!("{name}\n"))),
         TemplateCommand::Show { name } => {
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             }
         }
     }
-    Ok(CommandResult::Yes)
+    Ok(ExitCode::SUCCESS)
 }
 
 fn unknown(name: &str) -> CommandError {

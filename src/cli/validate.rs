@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use sipgen::base::finding::{Finding, Severity};
 use sipgen::report::{self, CiResults, ReportDocument, Validation};
 
-use super::{CommandError, CommandResult, print, print_document, repo, say};
+use super::{CommandError, ExitCode, exit_code, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,14 +54,15 @@ enum ValidateFormat {
     Sarif,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let chosen = arguments.from.chosen()?;
     let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
     let (lock, sites) = repo::lock_to_read(&chosen)?;
     let mut runs = repo::generate(&sites)?;
     drop(lock);
     repo::add_hardware_findings(&mut runs)?;
-    let (mut findings, muted) = repo::findings(&sites, &runs);
+    let mut findings = repo::findings(&sites, &runs);
+    let muted = runs.iter().map(|(_, run)| run.muted).sum();
     let files = &sites.repo;
     if arguments.strict {
         findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
@@ -84,5 +85,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
         say(text);
     }
     say(report::tally(&findings, muted));
-    Ok(if findings.iter().any(Finding::is_error) { CommandResult::No } else { CommandResult::Yes })
+    Ok(exit_code(findings.iter().any(Finding::is_error)))
 }

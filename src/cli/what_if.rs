@@ -8,7 +8,7 @@ use sipgen::site::hypothesis::{AlternatingLabel, BoughtHosts, HostChoice, Hypoth
 
 use super::progress::Progress;
 use super::repo::{self, SelectedFiles};
-use super::{AnswerFormat, CommandError, CommandResult, print, print_document, say};
+use super::{AnswerFormat, CommandError, ExitCode, exit_code, print, print_document, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,14 +86,7 @@ pub(crate) struct Arguments {
 const QUESTIONS: &str = "no change to plan: pass `--without HOSTS`, `--add NUMBER`, `--scale NS/NAME:NODESET=NUMBER`, \
     `--cluster FILE`, `--remove NS/NAME` or `--unassign HOSTS`, such as `sipgen what-if --without rack=r7`";
 
-pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> {
-    if arguments.asks_nothing() {
-        return Err(CommandError(QUESTIONS.to_owned()));
-    }
-    let directory = arguments.repo.as_deref();
-    let site = arguments.site.as_deref();
-    let (lock, sites) = repo::lock_to_read(&SelectedFiles::open(directory, None, site)?)?;
-    let location = repo::only(&sites)?;
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let hypothesis = Hypothesis {
         gone: arguments.without.clone(),
         unassigned: arguments.unassign.clone(),
@@ -106,12 +99,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             namespace: arguments.namespace.clone(),
         }),
     };
+    if hypothesis == Hypothesis::default() && arguments.cluster.is_empty() {
+        return Err(CommandError(QUESTIONS.to_owned()));
+    }
+    let directory = arguments.repo.as_deref();
+    let site = arguments.site.as_deref();
+    let (lock, sites) = repo::lock_to_read(&SelectedFiles::open(directory, None, site)?)?;
+    let location = repo::only(&sites)?;
     let additions = repo::streams("--cluster", &arguments.cluster)?;
     let after = location.files.clone().with_additions(additions);
     let progress = Progress::start();
     let consequences =
         what_if(&location.files, after.clone(), &hypothesis, &|stage| progress.show(stage))?;
-    progress.finish();
+    drop(progress);
     drop(lock);
 
     let difference = &consequences.difference;
@@ -126,18 +126,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<CommandResult, CommandError> 
             print_document(&ReportDocument::json(&answer)?);
         }
     }
-    Ok(if consequences.is_served { CommandResult::Yes } else { CommandResult::No })
-}
-
-impl Arguments {
-    fn asks_nothing(&self) -> bool {
-        self.without.is_empty()
-            && self.unassign.is_empty()
-            && self.add.is_none()
-            && self.cluster.is_empty()
-            && self.scale.is_empty()
-            && self.remove.is_empty()
-    }
+    Ok(exit_code(!consequences.is_served))
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

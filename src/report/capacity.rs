@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
-use super::{ERROR, ReportText, STRONG, WARNING, first_by, one_line, styled, width, write_more};
+use super::{
+    ERROR, ReportText, WARNING, first_by, one_line, styled, width, write_heading, write_more,
+};
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss, ScarceNodeSet};
 use crate::base::api::names::{ClusterKey, Part};
-use crate::base::text::{abbreviated, counted, lower_bound};
+use crate::base::text::{abbreviated, counted, joined, lower_bound};
 use crate::plan::purchase::{BoughtKind, Purchase};
 
 /// Maximum number of rows of a table, unless all are wanted.
@@ -68,7 +70,7 @@ impl CapacityWords {
             purchase: capacity.purchase.as_ref().map(size),
             kinds: kinds.map(bought).collect(),
             by: capacity.by.clone(),
-            losses: loss_rows(&capacity.losses, false),
+            losses: capacity.losses.iter().map(|loss| loss_row(loss, false)).collect(),
         }
     }
 }
@@ -77,36 +79,30 @@ impl CapacityWords {
 pub fn capacity(capacity: &Capacity, all: bool) -> ReportText {
     let mut out = ReportText::default();
     for table in tables(capacity, all) {
-        begin(&mut out, table.title);
+        write_heading(&mut out, table.title);
         write_table(&mut out, &table);
     }
     if !capacity.lacking.is_empty() {
-        begin(&mut out, "cannot be served");
+        write_heading(&mut out, "cannot be served");
         write_lacking(&mut out, &capacity.lacking, all);
     }
     if let Some(purchase) = &capacity.purchase {
-        begin(&mut out, "to buy");
+        write_heading(&mut out, "to buy");
         write_purchase(&mut out, purchase);
     }
     if let Some(label) = &capacity.by {
-        begin(&mut out, &format!("if all hosts of one {} are lost", one_line(label)));
+        write_loss_heading(&mut out, label);
         write_losses(&mut out, &capacity.losses, all);
     }
     if out.is_empty() {
-        writeln!(
-            out,
-            "nothing can grow: no cluster is requested, or MAC addresses name all machines"
-        );
+        return "nothing can grow: no cluster is requested, or MAC addresses name all machines\n"
+            .into();
     }
     out
 }
 
-/// Writes the title of a table, behind an empty line unless it is the first.
-fn begin(out: &mut ReportText, title: &str) {
-    if !out.is_empty() {
-        writeln!(out);
-    }
-    writeln!(out, "{}", styled(STRONG, title))
+pub(super) fn write_loss_heading(out: &mut ReportText, label: &str) {
+    write_heading(out, format_args!("if all hosts of one {} are lost", one_line(label)));
 }
 
 fn write_table(out: &mut ReportText, CapacityTable { column, rows, more, .. }: &CapacityTable) {
@@ -140,9 +136,8 @@ pub(super) fn write_worst_loss(out: &mut ReportText, capacity: &Capacity) {
     let Some(worst) = capacity.worst_loss() else {
         return writeln!(out, "  every lost host can be replaced");
     };
-    for row in loss_rows(std::slice::from_ref(worst), false) {
-        writeln!(out, "  the worst is {}: {}", one_line(row.name()), result(&row));
-    }
+    let row = loss_row(worst, false);
+    writeln!(out, "  the worst is {}: {}", one_line(row.name()), result(&row));
     let harmful = capacity.losses.iter().filter(|loss| loss.is_harmful()).count();
     if harmful > 1 {
         let (harmful, others) = (harmful - 1, capacity.losses.len() - 1);
@@ -152,7 +147,8 @@ pub(super) fn write_worst_loss(out: &mut ReportText, capacity: &Capacity) {
 
 fn write_losses(out: &mut ReportText, losses: &[Loss], all: bool) {
     let order = |row: &LossRow| (row.lacking.is_empty(), row.quorums.is_empty());
-    let (rows, left_out) = first_by(loss_rows(losses, all), all, ROWS_SHOWN, order);
+    let rows = losses.iter().map(|loss| loss_row(loss, all));
+    let (rows, left_out) = first_by(rows, all, ROWS_SHOWN, order);
     let names: Vec<String> = rows.iter().map(|row| one_line(row.name())).collect();
     let width = width(&names).max("lost".len());
     writeln!(out, "  {:width$}  hosts  assigned  result", "lost");
@@ -170,16 +166,16 @@ impl LossRow {
 }
 
 fn result(row: &LossRow) -> String {
-    let mut parts = Vec::new();
-    if !row.quorums.is_empty() {
-        parts.push(styled(ERROR, format_args!("quorum lost: {}", row.quorums)));
+    let replaced = match row.lacking.as_str() {
+        "" => "every lost host can be replaced".to_owned(),
+        lacking => styled(WARNING, lacking),
+    };
+    match row.quorums.as_str() {
+        "" => replaced,
+        quorums => {
+            format!("{}; {replaced}", styled(ERROR, format_args!("quorum lost: {quorums}")))
+        }
     }
-    if row.lacking.is_empty() {
-        parts.push("every lost host can be replaced".to_owned());
-    } else {
-        parts.push(styled(WARNING, &row.lacking));
-    }
-    parts.join("; ")
 }
 
 /// Returns the tables of what fits, without empty ones.
@@ -193,10 +189,8 @@ fn tables(capacity: &Capacity, all: bool) -> Vec<CapacityTable> {
         row(it.fit, it.is_proven, it.cluster.to_string(), lacks)
     });
     let sets = capacity.mix.iter().map(|mix| {
-        let shares = mix.shares.iter();
-        let shares = shares.map(|share| format!("{} × {}", share.copies, share.cluster));
-        let name = shares.collect::<Vec<_>>().join(" + ");
-        row(mix.fit, mix.is_proven, name, lacks(&mix.scarce, None, None))
+        let shares = mix.shares.iter().map(|it| format!("{} × {}", it.copies, it.cluster));
+        row(mix.fit, mix.is_proven, joined(shares, " + "), lacks(&mix.scarce, None, None))
     });
     let node_sets = capacity.node_sets.iter().map(|it| {
         let lacks = lacks(&it.scarce, Some(&it.cluster), Some(&it.part));
@@ -215,25 +209,24 @@ fn tables(capacity: &Capacity, all: bool) -> Vec<CapacityTable> {
     shown.collect()
 }
 
-fn loss_rows(losses: &[Loss], all: bool) -> Vec<LossRow> {
-    let row = |loss: &Loss| {
-        let lost = loss.control_planes.iter();
-        let lost = lost.filter(|lost| !lost.quorum.is_kept());
-        let lost: Vec<String> = lost.map(|lost| lost.cluster.to_string()).collect();
-        let lacking = loss.lacking.iter().map(|lacks| {
-            let noun = if lacks.today > 0 { "more host" } else { "host" };
-            let hosts = lower_bound(counted(lacks.more(), noun), lacks.may_lack_more);
-            format!("{} {} lacks {hosts}", lacks.cluster, lacks.part)
-        });
-        LossRow {
-            rack: loss.domain.clone(),
-            hosts: loss.hosts,
-            assigned: loss.assigned,
-            quorums: some(&lost, all),
-            lacking: some(&lacking.collect::<Vec<_>>(), all),
-        }
+fn loss_row(loss: &Loss, all: bool) -> LossRow {
+    let some = |names: Vec<String>| {
+        let is_long = !all && names.len() > NAMES_SHOWN + 1;
+        one_line(&abbreviated(&names, if is_long { NAMES_SHOWN } else { names.len() }))
     };
-    losses.iter().map(row).collect()
+    let lost = loss.control_planes.iter().filter(|lost| !lost.quorum.is_kept());
+    let lacking = loss.lacking.iter().map(|lacks| {
+        let noun = if lacks.today > 0 { "more host" } else { "host" };
+        let hosts = lower_bound(counted(lacks.more(), noun), lacks.may_lack_more);
+        format!("{} {} lacks {hosts}", lacks.cluster, lacks.part)
+    });
+    LossRow {
+        rack: loss.domain.clone(),
+        hosts: loss.hosts,
+        assigned: loss.assigned,
+        quorums: some(lost.map(|lost| lost.cluster.to_string()).collect()),
+        lacking: some(lacking.collect()),
+    }
 }
 
 /// Returns the node sets to show. Copies of a cluster have its name.
@@ -265,19 +258,16 @@ fn size(purchase: &Purchase) -> String {
 /// Describes hosts to buy: `2 hosts in metal3: flavor=worker; rack: r3, a new one`.
 fn bought(kind: &BoughtKind) -> String {
     let hosts = format!("{} in {}", counted(kind.hosts, "host"), kind.namespace);
-    let labels: Vec<String> =
-        kind.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let labels = joined(kind.labels.iter().map(|(key, value)| format!("{key}={value}")), ",");
     let domains = kind.domains.iter().map(|(key, values)| {
-        let known: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
-        let new = match values.len() - known.len() {
+        let new = match values.iter().filter(|known| known.is_none()).count() {
             0 => None,
             1 => Some("a new one".to_owned()),
             count => Some(format!("{count} new ones")),
         };
-        let all: Vec<&str> = known.into_iter().chain(new.as_deref()).collect();
-        format!("{key}: {}", all.join(", "))
+        format!("{key}: {}", joined(values.iter().flatten().chain(&new), ", "))
     });
-    let details = [labels.join(","), kind.hardware.clone()].into_iter().chain(domains);
+    let details = [labels, kind.hardware.clone()].into_iter().chain(domains);
     let details: Vec<String> = details.filter(|words| !words.is_empty()).collect();
     let details = if details.is_empty() { "any labels".to_owned() } else { details.join("; ") };
     one_line(&format!("{hosts}: {details}"))
@@ -293,10 +283,5 @@ fn lacks(scarce: &[ScarceNodeSet], cluster: Option<&ClusterKey>, part: Option<&P
             (false, _) => format!("{} {}: {}", scarce.cluster, scarce.part, scarce.why),
         }
     });
-    one_line(&reasons.collect::<Vec<_>>().join("; "))
-}
-
-fn some(names: &[String], all: bool) -> String {
-    let shown = if all || names.len() <= NAMES_SHOWN + 1 { names.len() } else { NAMES_SHOWN };
-    one_line(&abbreviated(names, shown))
+    one_line(&joined(reasons, "; "))
 }

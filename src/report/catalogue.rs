@@ -5,8 +5,9 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::plan::wrapped;
-use super::{FAINT, ReportText, STRONG, severity_style, styled};
+use super::{FAINT, ReportText, STRONG, severity_style, styled, write_heading};
 use crate::base::finding::{Code, Severity};
+use crate::base::text::joined;
 
 /// Maximum line width of an explanation on a terminal, in characters.
 const WIDTH: usize = 80;
@@ -26,13 +27,8 @@ pub fn explain_code(code: Code) -> ReportText {
 pub fn codes() -> ReportText {
     let mut out = ReportText::default();
     for area_codes in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
-        for (index, code) in area_codes.iter().enumerate() {
-            if index == 0 {
-                if !out.is_empty() {
-                    writeln!(out);
-                }
-                writeln!(out, "{}", styled(STRONG, code.area()));
-            }
+        write_heading(&mut out, area_codes[0].area());
+        for code in area_codes {
             let severity = code.severity();
             let severity = styled(severity_style(severity), format_args!("{:7}", severity.word()));
             writeln!(out, "  {}  {severity}  {}", styled(FAINT, code), code.title());
@@ -56,8 +52,7 @@ pub fn code_as_json(code: &Code) -> Value {
 pub fn codes_as_markdown() -> String {
     let mut out = String::new();
     for area_codes in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
-        let area = area_codes.first().map_or("", |code| code.area());
-        let _ = write!(out, "\n## {}\n\n", capitalized(area));
+        let _ = write!(out, "\n## {}\n\n", capitalized(area_codes[0].area()));
         for code in area_codes {
             let mark = if code.severity() == Severity::Warning { " (warning)" } else { "" };
             let _ = writeln!(out, "- [`{code}`](findings/{code}.md){mark}: {}", code.title());
@@ -93,12 +88,11 @@ fn plain(markdown: &str) -> String {
 
 /// Removes `**`, except in code such as the glob `**`.
 fn without_emphasis(paragraph: &str) -> String {
-    let parts = paragraph.split('`').enumerate();
-    let plain = parts.map(|(index, part)| {
+    let plain = paragraph.split('`').enumerate().map(|(index, part)| {
         let is_code = index % 2 == 1;
         if is_code { part.to_owned() } else { part.replace("**", "") }
     });
-    plain.collect::<Vec<_>>().join("`")
+    joined(plain, "`")
 }
 
 /// Fills a paragraph to at most [`WIDTH`] characters. List items have a hanging indent.

@@ -6,7 +6,7 @@ use crate::setup::doctor::{CheckState, DoctorCheck};
 
 /// Formats checks, one per line, with the fixes.
 pub fn checks(checks: &[DoctorCheck]) -> ReportText {
-    let mut out = String::new();
+    let mut out = ReportText::default();
     for check in checks {
         let (style, state) = match check.state {
             CheckState::Ok => (ADDED, "ok"),
@@ -15,12 +15,12 @@ pub fn checks(checks: &[DoctorCheck]) -> ReportText {
         };
         let state = styled(style, format_args!("{state:7}"));
         let fact = one_line(&check.fact);
-        out += &format!("{state}  {:8}  {fact}\n", check.subject);
+        writeln!(out, "{state}  {:8}  {fact}", check.subject);
         if let Some(help) = &check.help {
-            out += &format!("  {} {}\n", styled(FAINT, "help:"), one_line(help));
+            writeln!(out, "  {} {}", styled(FAINT, "help:"), one_line(help));
         }
     }
-    out.into()
+    out
 }
 
 /// Formats the numbers of failed checks and warnings on one line.

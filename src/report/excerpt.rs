@@ -25,14 +25,11 @@ pub(super) fn write(
     mark: char,
     style: Style,
 ) {
-    let mut before = fitting(shown(last_characters(&excerpt.before)).chars().rev(), BEFORE_SHOWN);
-    before.reverse();
-    let before = String::from_iter(before);
-    let marked = shown(first_characters(&excerpt.marked));
-    let marked = String::from_iter(fitting(marked.chars(), MARKED_SHOWN));
+    let before = shown(last_characters(&excerpt.before));
+    let before: String = fitting(before.chars().rev(), BEFORE_SHOWN).chars().rev().collect();
+    let marked = fitting(shown(first_characters(&excerpt.marked)).chars(), MARKED_SHOWN);
     let rest = LINE_SHOWN - before.width() - marked.width();
-    let after = shown(first_characters(&excerpt.after));
-    let after = String::from_iter(fitting(after.trim_end().chars(), rest));
+    let after = fitting(shown(first_characters(&excerpt.after)).trim_end().chars(), rest);
     let bar = styled(FAINT, "|");
     let number = styled(FAINT, format!("{:>gutter$}", excerpt.line));
     let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
@@ -55,7 +52,7 @@ fn last_characters(text: &str) -> &str {
 }
 
 /// Returns the characters that fit, with a mark in the last column if some do not.
-fn fitting(text: impl Iterator<Item = char> + Clone, columns: usize) -> Vec<char> {
+fn fitting(text: impl Iterator<Item = char> + Clone, columns: usize) -> String {
     let width = |c: char| c.width().unwrap_or_default();
     if text.clone().map(width).sum::<usize>() <= columns {
         return text.collect();

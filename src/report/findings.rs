@@ -10,7 +10,7 @@ use super::{
     write_more,
 };
 use crate::base::finding::{Code, Finding};
-use crate::base::text::counted;
+use crate::base::text::{counted, joined};
 use crate::input::load::{Excerpt, Files, Texts};
 
 /// Maximum numbers of findings of one severity, and of positions of a finding.
@@ -34,12 +34,7 @@ pub fn findings(findings: &[Finding], files: &Files) -> ReportText {
     let mut out = ReportText::default();
     for same_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
         let shown = shown(same_severity);
-        let format = |texts: &mut Texts<'_>, finding: &&Finding| {
-            let mut text = ReportText::default();
-            write_finding(&mut text, finding, texts);
-            text
-        };
-        let texts = shown.par_iter().map_init(|| Texts::new(files), format);
+        let texts = shown.par_iter().map_init(|| Texts::new(files), |texts, it| text(it, texts));
         texts.collect::<Vec<ReportText>>().iter().for_each(|text| out.push(text));
         if same_severity.len() > shown.len() {
             write_more(&mut out, 0, same_severity.len() - shown.len(), "finding", "");
@@ -71,24 +66,22 @@ pub fn tally(findings: &[Finding], muted: usize) -> ReportText {
         .unwrap_or_else(|| "no findings".to_owned());
     let muted =
         if muted > 0 { format!(" ({} muted)", counted(muted, "warning")) } else { String::new() };
-    let worst = findings.iter().min_by_key(|finding| finding.severity);
-    let more = worst.map_or(String::new(), |worst| {
-        format!("; run `sipgen explain {}` for details", worst.code)
-    });
+    let more = match findings.iter().min_by_key(|finding| finding.severity) {
+        Some(worst) => format!("; run `sipgen explain {}` for details", worst.code),
+        None => String::new(),
+    };
     format!("{words}{muted}{more}\n").into()
 }
 
 /// Lists the numbers above 0; `None` if there is none.
 pub(super) fn counts(of: &[(usize, &str, Style)]) -> Option<String> {
-    let counts: Vec<String> = of
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, noun, style)| styled(*style, counted(*count, noun)))
-        .collect();
-    (!counts.is_empty()).then(|| counts.join(", "))
+    let counts = of.iter().filter(|(count, ..)| *count > 0);
+    let counts = counts.map(|(count, noun, style)| styled(*style, counted(*count, noun)));
+    Some(joined(counts, ", ")).filter(|counts| !counts.is_empty())
 }
 
-fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>) {
+fn text(finding: &Finding, texts: &mut Texts<'_>) -> ReportText {
+    let mut out = ReportText::default();
     let style = severity_style(finding.severity);
     writeln!(
         out,
@@ -96,33 +89,30 @@ fn write_finding(out: &mut ReportText, finding: &Finding, texts: &mut Texts<'_>)
         styled(style, format!("{}[{}]", finding.severity.word(), finding.code)),
         styled(STRONG, one_line(&finding.message))
     );
-    let excerpts_shown = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
+    let quoted = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
     let values = !finding.code.hides_value();
-    let places = finding.places.iter().take(PLACES_SHOWN).enumerate();
     let excerpts =
-        places.map(
-            |(at, (place, _))| {
-                if at < excerpts_shown { texts.excerpt(place, values) } else { None }
-            },
-        );
+        finding.places.iter().take(quoted).map(|(place, _)| texts.excerpt(place, values));
     let excerpts: Vec<Option<Excerpt>> = excerpts.collect();
     let widest = excerpts.iter().flatten().map(|excerpt| excerpt.line).max().unwrap_or_default();
     let gutter = widest.to_string().len().max(GUTTER);
-    for (index, ((place, what), excerpt)) in finding.places.iter().zip(excerpts).enumerate() {
+    let arrow = styled(FAINT, "-->");
+    for (index, (place, what)) in finding.places.iter().take(PLACES_SHOWN).enumerate() {
         let position = texts.position(place).to_string();
         let what = what.as_ref().map_or(String::new(), |what| format!("  ({})", one_line(what)));
-        writeln!(out, "{:gutter$}{} {}{what}", "", styled(FAINT, "-->"), one_line(&position));
+        writeln!(out, "{:gutter$}{arrow} {}{what}", "", one_line(&position));
         let (mark, style) = if index == 0 { ('^', style) } else { ('-', FAINT) };
-        if let Some(excerpt) = excerpt {
-            excerpt::write(out, &excerpt, gutter, mark, style);
+        if let Some(Some(excerpt)) = excerpts.get(index) {
+            excerpt::write(&mut out, excerpt, gutter, mark, style);
         }
     }
     if let Some(more @ 1..) = finding.places.len().checked_sub(PLACES_SHOWN) {
-        writeln!(out, "{:gutter$}{} and {more} more places", "", styled(FAINT, "-->"));
+        writeln!(out, "{:gutter$}{arrow} and {more} more places", "");
     }
-    for (index, line) in finding.help.iter().flat_map(|help| help.lines()).enumerate() {
-        let word = if index == 0 { "help:" } else { "     " };
+    let words = ["help:"].into_iter().chain(std::iter::repeat("     "));
+    for (word, line) in words.zip(finding.help.iter().flat_map(|help| help.lines())) {
         writeln!(out, "{:GUTTER$}{} {}", "", styled(FAINT, word), one_line(line));
     }
-    writeln!(out)
+    writeln!(out);
+    out
 }

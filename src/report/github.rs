@@ -1,11 +1,9 @@
 //! GitHub Actions workflow commands, shown as annotations of a pull request's files.
 
-use std::fmt::Write;
-
-use super::problem::ProblemPlace;
+use super::json::ProblemPlace;
 use super::results::{CiResult, CiResults};
 use super::{ReportDocument, one_line};
-use crate::base::text::counted;
+use crate::base::text::{counted, joined};
 
 /// Maximum number of annotations of one severity that GitHub keeps per step.
 const ANNOTATIONS_KEPT: usize = 10;
@@ -21,23 +19,18 @@ pub fn github(CiResults(results): &CiResults) -> ReportDocument {
             let ProblemPlace { file, line, column, .. } = &result.place;
             let mut properties = format!("file={}", property(file));
             for (name, number) in [("line", line), ("col", column)] {
-                // Writing to a String cannot fail.
-                let _ = number.map(|number| write!(properties, ",{name}={number}"));
+                properties.extend(number.map(|number| format!(",{name}={number}")));
             }
-            let _ = write!(properties, ",title={}", result.problem.code);
-            let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
+            let (code, data) = (result.problem.code, data(&text(result)));
+            out += &format!("::{command} {properties},title={code}::{data}\n");
         }
-        if same_severity.len() > ANNOTATIONS_KEPT {
-            left_out
-                .push(counted(same_severity.len() - ANNOTATIONS_KEPT, &format!("more {command}")));
+        if let Some(more @ 1..) = same_severity.len().checked_sub(ANNOTATIONS_KEPT) {
+            left_out.push(counted(more, &format!("more {command}")));
         }
     }
     if !left_out.is_empty() {
-        let _ = writeln!(
-            out,
-            "::notice title=sipgen::{}: see the log of this step",
-            left_out.join(" and ")
-        );
+        let left_out = left_out.join(" and ");
+        out += &format!("::notice title=sipgen::{left_out}: see the log of this step\n");
     }
     ReportDocument::escaped(out)
 }
@@ -60,8 +53,7 @@ fn text(CiResult { problem, more_places, .. }: &CiResult) -> String {
 /// Escapes the data of a workflow command, whose lines GitHub shows separately. `##` is escaped
 /// too, because Azure Pipelines reads `##[…]` as a command.
 fn data(text: &str) -> String {
-    let lines: Vec<String> = text.replace('%', "%25").lines().map(one_line).collect();
-    lines.join("%0A").replace("##", "#%23")
+    joined(text.replace('%', "%25").lines().map(one_line), "%0A").replace("##", "#%23")
 }
 
 /// Escapes a property of a workflow command.

@@ -75,10 +75,8 @@ fn write_diff<'a>(
         Some(_) => name(side),
     };
     // Lines are cut as git cuts them: a carriage return alone ends none.
-    let lines = |text: Option<&'a str>| {
-        text.unwrap_or_default().split_inclusive('\n').collect::<Vec<&str>>()
-    };
-    let (old, new) = (lines(before), lines(after));
+    let [old, new] = [before, after]
+        .map(|text| text.unwrap_or_default().split_inclusive('\n').collect::<Vec<&str>>());
     // A file written by a user may hold a Secret next to the change.
     let own = before.filter(|text| !layout::is_ours(text.as_bytes()));
     let starts = old.iter().scan(0, |end, line| Some(mem::replace(end, *end + line.len())));
@@ -121,12 +119,7 @@ fn quoted(name: &str) -> String {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
             c if is_hidden(c) => {
-                let bytes = c
-                    .encode_utf8(&mut [0; 4])
-                    .bytes()
-                    .map(|byte| format!("\\{byte:03o}"))
-                    .collect::<String>();
-                quoted.push_str(&bytes);
+                quoted.extend(c.to_string().bytes().map(|byte| format!("\\{byte:03o}")));
             }
             c => quoted.push(c),
         }

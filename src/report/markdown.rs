@@ -6,16 +6,14 @@
 
 use std::fmt::{Display, Write};
 
-use super::comparison::DiffReport;
+use super::json::DiffReport;
+use super::json::{Problem, ProblemPlace};
 use super::phrases::{self, DiffLine};
 use super::plan::wrapped;
-use super::problem::{Problem, ProblemPlace};
-use super::totals;
 use super::{ReportText, one_line};
-use crate::base::api::names::ClusterKey;
 use crate::base::finding::Severity;
 use crate::base::text::counted;
-use crate::review::effects::{ClusterReview, Danger, FileState, Harm, Review};
+use crate::review::effects::{ClusterReview, Danger, FileState, Review};
 
 /// First line of the comment, by which a workflow finds and updates it.
 pub const MARKER: &str = "<!-- sipgen -->";
@@ -63,62 +61,31 @@ pub fn markdown_of_sites(sites: &[(&str, &DiffReport)]) -> ReportText {
 
 /// Renders a comparison with `1 / shares` of the length limit.
 fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
-    let notes = comparison.notes.iter().map(|note| format!("{}\n\n", one_line(note)));
+    let mut comment = Comment { text: head.to_owned(), shares, omitted: Vec::new() };
     let problems = |severity: Severity| {
         let problems = comparison.findings.iter().filter(|it| it.severity == severity);
         problems.map(|problem| fenced("text", &described(problem))).collect::<Vec<String>>()
     };
-    let mut parts = vec![
-        CommentPart::new(notes.collect(), ERRORS_UNTIL, ["", "note"]),
-        CommentPart::new(problems(Severity::Error), ERRORS_UNTIL, ["", "error"]),
-    ];
+    let notes = comparison.notes.iter().map(|note| format!("{}\n\n", one_line(note)));
+    comment.add(notes.collect(), ["", ""], ERRORS_UNTIL, ["", "note"]);
+    comment.add(problems(Severity::Error), ["", ""], ERRORS_UNTIL, ["", "error"]);
     if let Some(review) = &comparison.review {
-        parts.extend(danger_parts(&review.dangers));
-        parts.extend(review_parts(review));
+        comment.add_dangers(&review.dangers);
+        comment.add_changes(review);
     }
     if let Some(brought) = &comparison.brought {
         let head = format!("### {}\n\n", phrases::BROUGHT);
-        parts.push(CommentPart::new(vec![head], DETAILS_UNTIL, ["", "heading"]));
-        parts.extend(review_parts(brought));
+        comment.add(vec![head], ["", ""], DETAILS_UNTIL, ["", "heading"]);
+        comment.add_changes(brought);
     }
     let warnings = problems(Severity::Warning);
-    let summary = counted(warnings.len(), "warning");
-    parts.push(CommentPart::new(warnings, WARNINGS_UNTIL, ["", "warning"]).folded(&summary));
-    let files = comparison.lines.as_deref().unwrap_or_default().iter();
+    let start = fold_start(&counted(warnings.len(), "warning"));
+    comment.add(warnings, [&start, FOLD_END], WARNINGS_UNTIL, ["", "warning"]);
+    let files = comparison.lines.iter().flatten();
     let files: Vec<String> = files.map(|file| fenced("diff", &file.diff)).collect();
-    let summary = format!("Line by line: {}", counted(files.len(), "file"));
-    parts.push(CommentPart::new(files, LINES_UNTIL, ["the lines of ", "file"]).folded(&summary));
-    joined(head, parts, shares)
-}
-
-/// Joins the parts behind a head, and counts what does not fit.
-fn joined(head: &str, parts: Vec<CommentPart>, shares: usize) -> String {
-    let mut text = head.to_owned();
-    let mut omitted = Vec::new();
-    for CommentPart { head, items, foot, until, omitted: [before, noun] } in parts {
-        let mut room = (until / shares).saturating_sub(text.len() + head.len() + foot.len());
-        let count = items.len();
-        let fits = |item: &String| {
-            let fits = item.len() <= room;
-            room -= if fits { item.len() } else { 0 };
-            fits
-        };
-        let fitting: Vec<String> = items.into_iter().filter(fits).collect();
-        if !fitting.is_empty() {
-            text.extend([head, fitting.concat(), foot]);
-        }
-        if fitting.len() < count {
-            omitted.push(format!("{before}{}", counted(count - fitting.len(), noun)));
-        }
-    }
-    if !omitted.is_empty() {
-        let omitted = omitted.join(", ");
-        text += &format!(
-            "Omitted to keep the comment short: {omitted}. `sipgen diff` shows everything."
-        );
-    }
-    text.truncate(text.trim_end().len());
-    text + "\n"
+    let start = fold_start(&format!("Line by line: {}", counted(files.len(), "file")));
+    comment.add(files, [&start, FOLD_END], LINES_UNTIL, ["the lines of ", "file"]);
+    comment.finished()
 }
 
 fn heading(comparison: &DiffReport) -> String {
@@ -143,103 +110,109 @@ fn heading(comparison: &DiffReport) -> String {
 
 /// Sorts clusters: those with dangers come first.
 fn worst_first(review: &Review) -> Vec<&ClusterReview> {
-    let dangers: Vec<&ClusterKey> =
-        review.dangers.iter().filter_map(|danger| endangered(&danger.harm)).collect();
     let rank = |cluster: &&ClusterReview| {
-        dangers.iter().position(|endangered| **endangered == cluster.cluster).unwrap_or(usize::MAX)
+        let is_first = |danger: &Danger| danger.cluster.as_ref() == Some(&cluster.cluster);
+        review.dangers.iter().position(is_first).unwrap_or(usize::MAX)
     };
     let mut clusters: Vec<&ClusterReview> = review.clusters.iter().collect();
     clusters.sort_by_cached_key(rank);
     clusters
 }
 
-fn endangered(harm: &Harm) -> Option<&ClusterKey> {
-    match harm {
-        Harm::ClusterDeleted { cluster, .. }
-        | Harm::InstallerRuns { cluster, .. }
-        | Harm::ConsumedHostGivenBack { cluster, .. }
-        | Harm::AssignedHostVanished { cluster, .. }
-        | Harm::ConsumedHostMoves { cluster, .. }
-        | Harm::ConsumedHostChangesRole { cluster, .. }
-        | Harm::HostMoves { cluster, .. }
-        | Harm::ControlPlaneEndpointChanges { cluster, .. }
-        | Harm::MachineAddressChanges { cluster, .. }
-        | Harm::IssuerChanges { cluster, .. }
-        | Harm::ImmutableFieldChanges { cluster, .. }
-        | Harm::NodePortChanges { cluster, .. } => Some(cluster),
-        Harm::AgentObjectsDeleted { .. }
-        | Harm::FirmwareChanges { .. }
-        | Harm::RootDeleted { .. }
-        | Harm::RootChangesForm { .. }
-        | Harm::OutputMoves { .. } => None,
+/// Begins a part that is folded below a summary.
+fn fold_start(summary: &str) -> String {
+    format!("<details><summary>{summary}</summary>\n\n")
+}
+
+const FOLD_END: &str = "</details>\n\n";
+
+/// A comment that is being written.
+struct Comment {
+    text: String,
+    /// Number of comments that share the length limit.
+    shares: usize,
+    /// Numbers of omitted items.
+    omitted: Vec<String>,
+}
+
+impl Comment {
+    /// Adds the items that fit before `until` between a head and a foot. The number of others is
+    /// noted between the words of `omitted`.
+    fn add(
+        &mut self,
+        items: Vec<String>,
+        [head, foot]: [&str; 2],
+        until: usize,
+        [before, noun]: [&str; 2],
+    ) {
+        let used = self.text.len() + head.len() + foot.len();
+        let mut room = (until / self.shares).saturating_sub(used);
+        let (fitting, others): (Vec<String>, Vec<String>) = items.into_iter().partition(|item| {
+            let fits = item.len() <= room;
+            room -= if fits { item.len() } else { 0 };
+            fits
+        });
+        if !fitting.is_empty() {
+            self.text.extend([head, &fitting.concat(), foot]);
+        }
+        if !others.is_empty() {
+            self.omitted.push(format!("{before}{}", counted(others.len(), noun)));
+        }
+    }
+
+    fn add_dangers(&mut self, dangers: &[Danger]) {
+        let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
+        let item = |danger: &Danger| format!("- {}\n", danger.message_with(|name| code(name)));
+        let open = open.iter().map(|danger| format!("> {}", item(danger))).collect();
+        self.add(open, ["> [!CAUTION]\n", "\n"], DANGERS_UNTIL, ["", "danger"]);
+        let start = fold_start(&counted(folded.len(), "more danger"));
+        let folded = folded.iter().map(item).collect();
+        self.add(folded, [&start, &format!("\n{FOLD_END}")], DANGERS_UNTIL, ["", "danger"]);
+    }
+
+    /// Adds the totals, a table of clusters, their details, and the changes outside of them.
+    fn add_changes(&mut self, review: &Review) {
+        let totals = phrases::totals(&review.totals).iter().map(|it| format!("{it}  \n")).collect();
+        self.add(totals, ["", "\n"], TABLE_UNTIL, ["", "total"]);
+        let clusters = worst_first(review);
+        if clusters.len() > 1 {
+            let rows = clusters.iter().map(|cluster| row(cluster)).collect();
+            let (mut head, mut foot) = (TABLE_HEAD.to_owned(), "\n".to_owned());
+            if clusters.len() > ROWS_OPEN {
+                head = fold_start(&counted(clusters.len(), "cluster")) + &head;
+                foot += FOLD_END;
+            }
+            self.add(rows, [&head, &foot], TABLE_UNTIL, ["", "table row"]);
+        }
+        let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
+        let details = clusters.iter().map(|cluster| {
+            let kind = phrases::kind(cluster.kind);
+            let summary = format!("<code>{}</code>{kind} {}", cluster.cluster, cluster.state);
+            let block = block(&phrases::lines(cluster, &name));
+            format!("<details{open}><summary>{summary}</summary>\n\n{block}{FOLD_END}")
+        });
+        let omitted = ["the details of ", "cluster"];
+        self.add(details.collect(), ["", ""], DETAILS_UNTIL, omitted);
+        let shared = phrases::shared(&review.shared, &name);
+        let shared = if shared.is_empty() { Vec::new() } else { vec![block(&shared)] };
+        let start = fold_start("Outside of clusters");
+        self.add(shared, [&start, FOLD_END], DETAILS_UNTIL, ["", "list of other changes"]);
+    }
+
+    /// Returns the text, and counts what did not fit.
+    fn finished(mut self) -> String {
+        if !self.omitted.is_empty() {
+            self.text += &format!(
+                "Omitted to keep the comment short: {}. `sipgen diff` shows everything.",
+                self.omitted.join(", ")
+            );
+        }
+        self.text.truncate(self.text.trim_end().len());
+        self.text + "\n"
     }
 }
 
-/// A part of a comment. Items that do not fit are omitted.
-struct CommentPart {
-    head: String,
-    items: Vec<String>,
-    foot: String,
-    /// Where it ends at the latest.
-    until: usize,
-    /// The words around the number of omitted items.
-    omitted: [&'static str; 2],
-}
-
-impl CommentPart {
-    fn new(items: Vec<String>, until: usize, omitted: [&'static str; 2]) -> Self {
-        Self { head: String::new(), items, foot: String::new(), until, omitted }
-    }
-
-    fn between(self, head: &str, foot: &str) -> Self {
-        Self { head: head.to_owned(), foot: foot.to_owned(), ..self }
-    }
-
-    /// Folds the part below a summary.
-    fn folded(self, summary: &str) -> Self {
-        let head = format!("<details><summary>{summary}</summary>\n\n{}", self.head);
-        Self { head, foot: self.foot + "</details>\n\n", ..self }
-    }
-}
-
-fn danger_parts(dangers: &[Danger]) -> [CommentPart; 2] {
-    let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
-    let item = |danger: &Danger| format!("- {}\n", danger.message_with(|name| code(name)));
-    let part = |items: Vec<String>| CommentPart::new(items, DANGERS_UNTIL, ["", "danger"]);
-    let open = part(open.iter().map(|danger| format!("> {}", item(danger))).collect());
-    let summary = counted(folded.len(), "more danger");
-    let folded = part(folded.iter().map(item).collect()).between("", "\n");
-    [open.between("> [!CAUTION]\n", "\n"), folded.folded(&summary)]
-}
-
-/// Returns the totals, a table of clusters, their details, and the changes outside of them.
-fn review_parts(review: &Review) -> Vec<CommentPart> {
-    let clusters = worst_first(review);
-    let totals = totals::totals(&review.totals).into_iter().filter(|total| !total.is_empty());
-    let totals = totals.map(|total| format!("{total}  \n")).collect();
-    let mut parts = vec![CommentPart::new(totals, TABLE_UNTIL, ["", "total"]).between("", "\n")];
-    if clusters.len() > 1 {
-        let rows = clusters.iter().map(|cluster| row(cluster)).collect();
-        let head = "| cluster | | changes |\n| --- | --- | --- |\n";
-        let table = CommentPart::new(rows, TABLE_UNTIL, ["", "table row"]).between(head, "\n");
-        let summary = counted(clusters.len(), "cluster");
-        parts.push(if clusters.len() > ROWS_OPEN { table.folded(&summary) } else { table });
-    }
-    let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
-    let details = clusters.iter().map(|cluster| {
-        let kind = phrases::kind(cluster.kind);
-        let summary = format!("<code>{}</code>{kind} {}", cluster.cluster, cluster.state);
-        let block = block(&phrases::lines(cluster, &name));
-        format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
-    });
-    let details = details.collect();
-    parts.push(CommentPart::new(details, DETAILS_UNTIL, ["the details of ", "cluster"]));
-    let shared = phrases::shared(&review.shared, &name);
-    let shared = if shared.is_empty() { Vec::new() } else { vec![block(&shared)] };
-    let shared = CommentPart::new(shared, DETAILS_UNTIL, ["", "list of other changes"]);
-    parts.push(shared.folded("Outside of clusters"));
-    parts
-}
+const TABLE_HEAD: &str = "| cluster | | changes |\n| --- | --- | --- |\n";
 
 /// Formats a table row.
 fn row(cluster: &ClusterReview) -> String {
@@ -247,18 +220,21 @@ fn row(cluster: &ClusterReview) -> String {
         FileState::Deleted => "**deleted**".to_owned(),
         other => other.to_string(),
     };
-    let deeds = totals::deeds(cluster).join(", ");
+    let deeds = phrases::deeds(cluster).join(", ");
     format!("| {} | {state} | {deeds} |\n", code(&cluster.cluster))
 }
 
 /// Formats lines as a diff block, which GitHub and GitLab colour.
 fn block(lines: &[DiffLine]) -> String {
-    let wrapped = lines.iter().flat_map(|DiffLine { sign, text }| {
-        let sign = if *sign == '~' { '!' } else { *sign };
-        let wrapped = wrapped(text, ", ", WIDTH).into_iter().enumerate();
-        wrapped.map(move |(index, line)| {
-            format!("{sign} {}{line}\n", if index == 0 { "" } else { "    " })
-        })
+    let wrapped = lines.iter().flat_map(|DiffLine { state, text }| {
+        let sign = match state {
+            FileState::Created => '+',
+            FileState::Changed => '!',
+            FileState::Deleted => '-',
+        };
+        let indents = [""].into_iter().chain(std::iter::repeat("    "));
+        let lines = indents.zip(wrapped(text, ", ", WIDTH));
+        lines.map(move |(indent, line)| format!("{sign} {indent}{line}\n"))
     });
     let wrapped: Vec<String> = wrapped.collect();
     let mut room = DETAIL;

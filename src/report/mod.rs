@@ -4,14 +4,15 @@
 //! * `document`: output for programs, in formats that escape their values.
 //! * `findings`: findings with their positions; `excerpt` quotes the lines.
 //! * `lines`: unified diffs.
-//! * `phrases` and `totals`: phrases for changes of clusters, shared by the following.
+//! * `phrases`: phrases for changes of clusters, shared by the following.
 //! * `plan`: a review as text.
-//! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
+//! * `json`: findings, and comparisons of two states of a repo, as JSON.
+//! * `markdown`: a comparison as a pull request comment.
 //! * `summary`: summary of a run.
-//! * `explanation`: reasons for assignments; `hardware`: inspected hardware.
+//! * `explanation`: reasons for assignments, and inspected hardware.
 //! * `proposals`: result and next steps of `sipgen init`.
 //! * `stale`: generated files that differ from what the input generates.
-//! * `problem`: findings as JSON; `catalogue`: finding codes with explanations.
+//! * `catalogue`: finding codes with explanations.
 //! * `results`: findings and stale files for `github`, `gitlab` and `sarif`.
 //! * `capacity`: what else fits.
 //! * `doctor`: checks of a repo's environment.
@@ -22,7 +23,6 @@
 
 mod capacity;
 mod catalogue;
-mod comparison;
 mod doctor;
 mod document;
 mod drain;
@@ -31,13 +31,12 @@ mod explanation;
 mod findings;
 mod github;
 mod gitlab;
-mod hardware;
+mod json;
 mod lines;
 mod markdown;
 mod page;
 mod phrases;
 mod plan;
-mod problem;
 mod proposals;
 mod results;
 mod sarif;
@@ -45,7 +44,6 @@ mod stale;
 pub mod status;
 mod summary;
 mod text;
-mod totals;
 mod what_if;
 
 use std::fmt;
@@ -62,21 +60,19 @@ use crate::setup::migrate::{MigratedDocument, Migration};
 
 pub use capacity::capacity;
 pub use catalogue::{code_as_json, codes, codes_as_markdown, explain_code};
-pub use comparison::DiffReport;
 pub use doctor::{checks, tally_of_checks};
 pub use document::ReportDocument;
 pub use drain::drain;
-pub use explanation::{explain_cluster, explain_host};
+pub use explanation::{explain_cluster, explain_hardware, explain_host};
 pub use findings::{findings, tally};
 pub use github::github;
 pub use gitlab::gitlab;
-pub use hardware::explain_hardware;
+pub use json::{DiffReport, Problem, ProblemPlace, Validation};
 pub use lines::{FileLines, diff};
 pub use markdown::{MARKER, markdown, markdown_of_sites};
 pub use page::{PageAnswers, is_page, page};
 pub use plan::{notes, plan};
-pub use problem::{Problem, ProblemPlace, Validation};
-pub use proposals::{ExistingInputs, proposals};
+pub use proposals::proposals;
 pub use results::CiResults;
 pub use sarif::sarif;
 pub use stale::{
@@ -115,9 +111,11 @@ fn severity_style(severity: Severity) -> Style {
 /// Maximum number of clusters that a text names.
 const CLUSTERS_SHOWN: usize = 20;
 
-/// Writes a heading with a blank line above it.
+/// Writes a heading, behind a blank line unless it is the first line.
 fn write_heading(out: &mut ReportText, heading: impl fmt::Display) {
-    writeln!(out);
+    if !out.is_empty() {
+        writeln!(out);
+    }
     writeln!(out, "{}", styled(STRONG, heading))
 }
 

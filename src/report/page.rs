@@ -12,14 +12,14 @@ use sha2::{Digest, Sha256};
 use super::capacity::CapacityWords;
 use super::document::{ReportDocument, json_inside};
 use super::drain::DrainWords;
-use super::problem::Problem;
+use super::json::Problem;
 use crate::ask::capacity::Capacity;
 use crate::ask::drain::Drain;
 use crate::ask::overview::Overview;
 use crate::base::finding::Finding;
 use crate::base::text::expanded;
 use crate::input::git::RepoVersion;
-use crate::input::load::{Files, Texts};
+use crate::input::load::Files;
 use crate::setup::doctor::SnapshotChange;
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -86,18 +86,15 @@ pub fn page(
 ) -> serde_json::Result<ReportDocument> {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| finding.severity);
-    let mut texts = Texts::new(files);
-    let shown = by_severity.iter().take(FINDINGS_SHOWN);
-    let problem = |finding: &&Finding| Problem::new(finding, &mut texts, PLACES_SHOWN);
-    let page_findings: Vec<Problem> = shown.map(problem).collect();
-    let more_findings = findings.len() - page_findings.len();
+    by_severity.truncate(FINDINGS_SHOWN);
+    let more_findings = findings.len() - by_severity.len();
     let data = json_inside(&PageData {
         overview: answers.overview,
         capacity: CapacityWords::new(answers.capacity),
         drain: answers.drain.map(DrainWords::new),
         snapshot: answers.snapshot.as_ref(),
         version,
-        findings: page_findings,
+        findings: Problem::all(by_severity, files, PLACES_SHOWN),
         errors: findings.iter().filter(|finding| finding.is_error()).count(),
         more_findings,
     })?;
@@ -146,16 +143,8 @@ fn hash(text: &str) -> String {
 /// Escapes JSON for embedding in a `<script>`, so that no name can end the script or start a
 /// comment. Hidden characters are already escaped.
 fn as_text_of_a_script(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if matches!(c, '<' | '>' | '&') {
-            // These characters occur only in JSON strings, where an escape is equivalent.
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
-    }
-    out
+    // These characters occur only in JSON strings, where an escape is equivalent.
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 #[cfg(test)]

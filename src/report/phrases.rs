@@ -1,20 +1,23 @@
-//! Phrases for changes of clusters, shared by all reports.
+//! Phrases for changes of clusters, shared by all reports: lines for each change, and brief phrases for
+//! many: the actions in clusters, and the totals.
 
 use std::fmt::Display;
 
 use crate::base::api::names::{HostKey, NodeName, Part, Role};
 use crate::base::grouping::grouped;
-use crate::base::text::{abbreviated, counted};
+use crate::base::text::{abbreviated, counted, joined};
 use crate::input::settings::gitops::HostsForm;
 use crate::input::settings::outputs::MetadataField;
-use crate::review::effects::hosts::{MetadataChange, ReleaseReason, ReleasedHost, ReplacedHost};
+use crate::review::effects::hosts::{
+    AddedHost, HostChanges, MetadataChange, ReleaseReason, ReleasedHost, ReplacedHost,
+};
 use crate::review::effects::{
-    Aspect, ChangedRoot, ClusterReview, EndpointChange, EndpointKind, FileState, InstallerChange,
-    OutputChange, ReleasedObservedHost, ServiceChange, SharedChanges,
+    Aspect, ChangeCounts, ChangedRoot, ClusterReview, EndpointChange, EndpointKind, FileState,
+    InstallerChange, OutputChange, ReleasedObservedHost, ServiceChange, SharedChanges, Totals,
 };
 use crate::site::request::ClusterKind;
 
-use super::totals::counts;
+use super::plain;
 
 /// Heading of the changes that the base had not generated.
 pub(super) const BROUGHT: &str =
@@ -22,27 +25,18 @@ pub(super) const BROUGHT: &str =
 
 /// A line of a diff: something created, deleted or changed.
 pub(super) struct DiffLine {
-    /// `+`, `-` or `~`.
-    pub(super) sign: char,
+    pub(super) state: FileState,
     pub(super) text: String,
 }
 
 impl DiffLine {
     fn new(state: FileState, text: String) -> Self {
-        Self { sign: sign(state), text }
+        Self { state, text }
     }
 }
 
 /// Formats a name, which is untrusted input.
 pub(super) type Name<'a> = &'a dyn Fn(&dyn Display) -> String;
-
-pub(super) fn sign(state: FileState) -> char {
-    match state {
-        FileState::Created => '+',
-        FileState::Changed => '~',
-        FileState::Deleted => '-',
-    }
-}
 
 /// Returns the suffix that names a cluster's kind; the usual kind has none.
 pub(super) fn kind(kind: ClusterKind) -> String {
@@ -89,26 +83,30 @@ pub(super) fn is_configuration_only(cluster: &ClusterReview, lines: &[DiffLine])
     lines.len() == 1 && cluster.services.iter().any(is_configuration)
 }
 
+/// Replaces an empty description of changed files.
+fn or_comments(changes: String) -> String {
+    if changes.is_empty() { "only comments".to_owned() } else { changes }
+}
+
 /// Describes the changed aspects of a service, and whether its pods restart.
 fn effect(service: &ServiceChange) -> String {
-    let aspects: Vec<String> = service.aspects.iter().map(Aspect::to_string).collect();
-    let aspects = if aspects.is_empty() { "only comments".to_owned() } else { aspects.join(", ") };
     let restart = if service.restarts { "its pods restart" } else { "no restart" };
-    format!(": {aspects}; {restart}")
+    format!(": {}; {restart}", or_comments(joined(&service.aspects, ", ")))
 }
 
 fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
     let hosts = &cluster.hosts;
     let mut lines = Vec::new();
+    let mut add = |state, text| lines.push(DiffLine::new(state, text));
     for (adopted, how) in [(false, ""), (true, ", by existing labels")] {
         let added = hosts.added.iter().filter(|added| added.adopted == adopted);
-        let listed = listed(added.map(|added| (&added.part, &added.host)), how, name).into_iter();
-        lines.extend(listed.map(|text| DiffLine::new(FileState::Created, text)));
+        let listed = listed(added.map(|added| (&added.part, &added.host)), how, name);
+        listed.into_iter().for_each(|text| add(FileState::Created, text));
     }
     for ReplacedHost { given_back, by, .. } in &hosts.replaced {
         let host = host_of(&given_back.part, &given_back.host, name);
         let text = format!("{host} is replaced by {}{}", name(by), remarks(given_back, name));
-        lines.push(DiffLine::new(FileState::Changed, text));
+        add(FileState::Changed, text);
     }
     for changed in &hosts.with_another_role {
         let [before, after] = changed.parts();
@@ -119,28 +117,23 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
             (None, None) if before.node.is_some() => format!("{} host", after.role),
             (None, None) => after.role.to_string(),
         };
-        let text = format!("{} becomes {after_words}", host_of(&before, &changed.host, name));
-        lines.push(DiffLine::new(FileState::Changed, text));
+        let host = host_of(&before, &changed.host, name);
+        add(FileState::Changed, format!("{host} becomes {after_words}"));
     }
     // Hosts without remarks share one line.
     let (plain, remarkable): (Vec<&ReleasedHost>, Vec<&ReleasedHost>) =
         hosts.given_back.iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
-    let remarkable = remarkable.into_iter().map(|given_back| {
-        let host = host_of(&given_back.part, &given_back.host, name);
-        format!("{host}{}", remarks(given_back, name))
-    });
+    for released in remarkable {
+        let host = host_of(&released.part, &released.host, name);
+        add(FileState::Deleted, format!("{host}{}", remarks(released, name)));
+    }
     let plain = listed(plain.into_iter().map(|host| (&host.part, &host.host)), "", name);
-    let released = remarkable.chain(plain);
-    lines.extend(released.map(|text| DiffLine::new(FileState::Deleted, text)));
-    let moves = [
-        (FileState::Created, "from", &hosts.from_others),
-        (FileState::Deleted, "to", &hosts.to_others),
-    ];
-    for (state, direction, moves) in moves {
-        lines.extend(moves.iter().map(|moved| {
-            let host = host_of(&moved.part, &moved.host, name);
-            DiffLine::new(state, format!("{host} moves {direction} {}", name(&moved.other)))
-        }));
+    plain.into_iter().for_each(|text| add(FileState::Deleted, text));
+    let arrivals = hosts.from_others.iter().map(|moved| (FileState::Created, "from", moved));
+    let departures = hosts.to_others.iter().map(|moved| (FileState::Deleted, "to", moved));
+    for (state, direction, moved) in arrivals.chain(departures) {
+        let (host, other) = (host_of(&moved.part, &moved.host, name), name(&moved.other));
+        add(state, format!("{host} moves {direction} {other}"));
     }
     lines.extend(hosts.metadata.iter().map(|change| metadata(change, name)));
     lines
@@ -152,10 +145,9 @@ fn metadata(change: &MetadataChange, name: Name<'_>) -> DiffLine {
         MetadataField::Labels => "label",
         MetadataField::Annotations => "annotation",
     };
-    let hosts: Vec<String> = change.hosts.iter().map(|host| name(host)).collect();
-    let count = counted(hosts.len(), "host");
-    let text = format!("{field} {} of {count}: {}", name(&change.key), hosts.join(", "));
-    DiffLine::new(change.state, text)
+    let hosts = joined(change.hosts.iter().map(|host| name(host)), ", ");
+    let count = counted(change.hosts.len(), "host");
+    DiffLine::new(change.state, format!("{field} {} of {count}: {hosts}", name(&change.key)))
 }
 
 /// Lists hosts by role and node set: `2 Worker hosts: a/b, a/c`, or as machines: `2 Worker machines:
@@ -202,8 +194,7 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
         FileState::Created => format!("Job {after} runs on all machines"),
         FileState::Deleted => format!("Job {before}"),
         FileState::Changed => {
-            let files = named(&change.files).join(", ");
-            let mut parts = vec![if files.is_empty() { "only comments".to_owned() } else { files }];
+            let mut parts = vec![or_comments(named(&change.files).join(", "))];
             let workloads =
                 [("now run", &change.begin_workloads), ("no longer run", &change.end_workloads)];
             for (run, nodes) in workloads.into_iter().filter(|(_, nodes)| !nodes.is_empty()) {
@@ -216,8 +207,7 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
             parts.join("; ")
         }
     };
-    let text = format!("installer: {text}");
-    DiffLine::new(change.state, text)
+    DiffLine::new(change.state, format!("installer: {text}"))
 }
 
 /// Formats the reason for a release, and the host's consumer.
@@ -228,8 +218,8 @@ fn remarks(host: &ReleasedHost, name: Name<'_>) -> String {
         ReleaseReason::Gone => "it is no longer in the inventory".to_owned(),
     });
     let consumer = host.consumer.as_ref().map(|consumer| format!("{} uses it", name(consumer)));
-    let remarks: Vec<String> = reason.into_iter().chain(consumer).collect();
-    if remarks.is_empty() { String::new() } else { format!(": {}", remarks.join("; ")) }
+    let remarks = joined(reason.into_iter().chain(consumer), "; ");
+    if remarks.is_empty() { remarks } else { format!(": {remarks}") }
 }
 
 /// Returns whether another endpoint of the service already shows these NodePorts.
@@ -249,7 +239,7 @@ fn is_redundant(change: &EndpointChange, all: &[EndpointChange]) -> bool {
 
 fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
     let EndpointChange { kind, service, before, after } = change;
-    let (before, after) = (before.as_ref(), after.as_ref());
+    let sides = [before.as_ref(), after.as_ref()];
     let what = match kind {
         EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
         EndpointKind::Issuer => "issuer".to_owned(),
@@ -257,24 +247,24 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> DiffLine {
         EndpointKind::Service => format!("endpoint of {}", name(service)),
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
-    let sides: Vec<String> = before.into_iter().chain(after).map(|text| name(text)).collect();
-    DiffLine::new(FileState::from_sides((before, after)), format!("{what}: {}", sides.join(" -> ")))
+    let values = joined(sides.into_iter().flatten().map(|text| name(text)), " -> ");
+    DiffLine::new(FileState::from_sides(sides), format!("{what}: {values}"))
 }
 
 /// Lists changes outside of clusters. A kustomization of declared hosts that only lists other
 /// patches is omitted.
 pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
     let mut lines = Vec::new();
-    let is_told = |root: &&ChangedRoot| root.state != FileState::Changed || root.becomes.is_some();
-    lines.extend(shared.roots.iter().filter(is_told).map(|root| {
-        let becomes = match root.becomes {
+    for ChangedRoot { directory, state, becomes } in &shared.roots {
+        let becomes = match becomes {
             Some(HostsForm::Component) => ": now a component",
             Some(HostsForm::Overlay) => ": now an overlay",
+            None if *state == FileState::Changed => continue,
             None => "",
         };
-        let text = format!("declared hosts through {}{becomes}", name(&root.directory));
-        DiffLine::new(root.state, text)
-    }));
+        let text = format!("declared hosts through {}{becomes}", name(directory));
+        lines.push(DiffLine::new(*state, text));
+    }
     lines.extend(shared.outputs.iter().map(|change| output(change, name)));
     let mut add = |state, text| lines.push(DiffLine::new(state, text));
     for definitions in &shared.definitions {
@@ -296,4 +286,115 @@ pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
         hosts.iter().for_each(|host| add(state, format!("host {} {what}", name(host))));
     }
     lines
+}
+
+/// Lists what a cluster changes, as briefly as possible, such as `adds 4 hosts`.
+pub(super) fn deeds(cluster: &ClusterReview) -> Vec<String> {
+    let runs_installer = cluster.installer.as_ref().is_some_and(|installer| installer.runs);
+    let hosts = host_deeds(&cluster.hosts).map(|(verb, hosts)| (verb, hosts.len(), "host"));
+    let by_state = |counts: ChangeCounts, noun: &'static str| {
+        let ChangeCounts { created, changed, deleted } = counts;
+        [("creates", created, noun), ("changes", changed, noun), ("deletes", deleted, noun)]
+    };
+    let services = by_state(cluster.services.iter().map(|it| it.state).collect(), "service");
+    let outputs = by_state(cluster.outputs.iter().map(|it| it.state).collect(), "output");
+    let endpoints = match cluster.state {
+        // A cluster's endpoints are created and deleted with it.
+        FileState::Created | FileState::Deleted => 0,
+        FileState::Changed => cluster.endpoints.len(),
+    };
+    let installers = [("runs", usize::from(runs_installer), "installer")];
+    let endpoints = [("changes", endpoints, "endpoint")];
+    let deeds = installers.into_iter().chain(hosts).chain(services).chain(outputs).chain(endpoints);
+    let made = deeds.filter(|(_, count, _)| *count > 0);
+    made.map(|(verb, count, noun)| format!("{verb} {}", counted(count, noun))).collect()
+}
+
+/// Lists what a cluster does with hosts: a verb, and the hosts as a sentence names them.
+pub(super) fn host_deeds(hosts: &HostChanges) -> [(&'static str, Vec<String>); 9] {
+    let added = |adopted| {
+        let added = hosts.added.iter().filter(move |added| added.adopted == adopted);
+        let name = |added: &AddedHost| match &added.part.node {
+            None => plain(&added.host),
+            Some(node) => format!("{} as {}", plain(&added.host), plain(node)),
+        };
+        added.map(name).collect()
+    };
+    let replaced =
+        |it: &ReplacedHost| format!("{} by {}", plain(&it.given_back.host), plain(&it.by));
+    let metadata = hosts.with_other_metadata();
+    [
+        ("adds", added(false)),
+        ("adopts", added(true)),
+        ("replaces", hosts.replaced.iter().map(replaced).collect()),
+        ("releases", hosts.given_back.iter().map(|it| plain(&it.host)).collect()),
+        ("takes over", hosts.from_others.iter().map(|it| plain(&it.host)).collect()),
+        ("hands over", hosts.to_others.iter().map(|it| plain(&it.host)).collect()),
+        ("changes the role of", hosts.with_another_role().map(|it| plain(&it.host)).collect()),
+        ("changes the metadata of", metadata.into_iter().map(|host| plain(host)).collect()),
+        ("renames the machine on", hosts.with_another_name().map(|it| plain(&it.host)).collect()),
+    ]
+}
+
+/// Formats the totals: clusters, hosts and services; files; and two remarks about hosts. Lines without
+/// content are left out.
+pub(super) fn totals(totals: &Totals) -> Vec<String> {
+    let hosts = [
+        (totals.hosts_added, "added"),
+        (totals.hosts_given_back, "released"),
+        (totals.hosts_moved, "moved"),
+        (totals.hosts_with_another_role, "with a new role"),
+        (totals.hosts_with_other_metadata, "with other labels or annotations"),
+    ];
+    let run = if totals.installers_run == 1 { "runs" } else { "run" };
+    let parts = [
+        counts("cluster", &totals.clusters),
+        with_counts("host", &hosts),
+        with_counts("machine", &[(totals.machines_with_another_name, "renamed")]),
+        counts("service", &totals.services),
+        counts("output", &totals.outputs),
+        with_counts("installer", &[(totals.installers_run, run)]),
+    ];
+    let count = totals.hosts_of_unknown_use;
+    let them = if count == 1 { "it" } else { "them" };
+    let hosts = counted(count, "host");
+    let unknown = (count > 0)
+        .then(|| format!("{hosts} released may be in use: the repo has no snapshot of {them}"));
+    let lines = [
+        Some(joined(parts.into_iter().flatten(), "; ")).filter(|line| !line.is_empty()),
+        counts("file", &totals.files),
+        added_of_unknown_use(totals),
+        unknown,
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+/// Counts added hosts that are known only by their manifests.
+pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
+    let count = totals.hosts_added_of_unknown_use;
+    let them = if count == 1 { "it" } else { "them" };
+    (count > 0).then(|| {
+        format!("{} added: state unknown, no snapshot shows {them}", counted(count, "host"))
+    })
+}
+
+pub(super) fn counts(noun: &str, counts: &ChangeCounts) -> Option<String> {
+    with_counts(
+        noun,
+        &[(counts.created, "created"), (counts.changed, "changed"), (counts.deleted, "deleted")],
+    )
+}
+
+/// Formats counts: `2 files created`, or if states differ, `3 files: 1 created, 2 changed`.
+fn with_counts(noun: &str, counts: &[(usize, &str)]) -> Option<String> {
+    let counts: Vec<&(usize, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
+    match counts.as_slice() {
+        [] => None,
+        [(count, what)] => Some(format!("{} {what}", counted(*count, noun))),
+        several => {
+            let all = several.iter().map(|(count, _)| count).sum();
+            let parts = joined(several.iter().map(|(count, what)| format!("{count} {what}")), ", ");
+            Some(format!("{}: {parts}", counted(all, noun)))
+        }
+    }
 }

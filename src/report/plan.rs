@@ -1,9 +1,6 @@
 //! A review as text: the dangers, then the changes cluster by cluster.
 
-use anstyle::Style;
-
 use super::phrases::{self, DiffLine};
-use super::totals;
 use super::{
     ADDED, CHANGED, ERROR, REMOVED, ReportText, STRONG, one_line, plain, styled, write_heading,
 };
@@ -19,7 +16,7 @@ pub fn plan(difference: &Difference) -> ReportText {
     let mut out = ReportText::default();
     if let Some((_, review)) = &difference.known {
         write_dangers(&mut out, &review.dangers);
-        if !review.dangers.is_empty() {
+        if !out.is_empty() {
             writeln!(out);
         }
         write_changes(&mut out, review);
@@ -33,13 +30,12 @@ pub fn plan(difference: &Difference) -> ReportText {
 
 fn write_changes(out: &mut ReportText, review: &Review) {
     for cluster in &review.clusters {
-        let sign = phrases::sign(cluster.state);
         let gone_or_new = match cluster.state {
             FileState::Changed => String::new(),
             state => format!(" {state}"),
         };
         let (name, kind) = (styled(STRONG, &cluster.cluster), phrases::kind(cluster.kind));
-        write!(out, "{} {name}{kind}{gone_or_new}", styled(style_of(sign), sign));
+        write!(out, "{} {name}{kind}{gone_or_new}", sign(cluster.state));
         let lines = phrases::lines(cluster, &plain);
         if phrases::is_configuration_only(cluster, &lines) {
             lines.iter().for_each(|line| writeln!(out, ": {}", line.text));
@@ -56,19 +52,16 @@ fn write_changes(out: &mut ReportText, review: &Review) {
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
-    for total in totals::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
+    for total in phrases::totals(&review.totals) {
         writeln!(out, "{}", styled(STRONG, total));
     }
 }
 
 /// Formats remarks on how a difference was made, one per line.
 pub fn notes(difference: &Difference) -> ReportText {
-    difference
-        .notes
-        .iter()
-        .map(|note| format!("note: {}\n", one_line(note)))
-        .collect::<String>()
-        .into()
+    let mut out = ReportText::default();
+    difference.notes.iter().for_each(|note| writeln!(out, "note: {}", one_line(note)));
+    out
 }
 
 /// Writes the dangers of a review.
@@ -82,21 +75,18 @@ pub(super) fn write_dangers<'d>(
 }
 
 fn write_lines(out: &mut ReportText, lines: &[DiffLine]) {
-    for DiffLine { sign, text } in lines {
+    for DiffLine { state, text } in lines {
         let mut wrapped = wrapped(text, ", ", WIDTH).into_iter();
-        let first = wrapped.next().unwrap_or_default();
-        writeln!(out, "    {} {first}", styled(style_of(*sign), sign));
-        for line in wrapped {
-            writeln!(out, "        {line}");
-        }
+        writeln!(out, "    {} {}", sign(*state), wrapped.next().unwrap_or_default());
+        wrapped.for_each(|line| writeln!(out, "        {line}"));
     }
 }
 
-fn style_of(sign: char) -> Style {
-    match sign {
-        '+' => ADDED,
-        '-' => REMOVED,
-        _ => CHANGED,
+fn sign(state: FileState) -> String {
+    match state {
+        FileState::Created => styled(ADDED, '+'),
+        FileState::Changed => styled(CHANGED, '~'),
+        FileState::Deleted => styled(REMOVED, '-'),
     }
 }
 
@@ -124,9 +114,9 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     if cluster.state == FileState::Deleted {
         parts.push("is deleted".to_owned());
     }
-    let hosts = totals::host_deeds(&cluster.hosts).into_iter();
-    let hosts = hosts.filter(|(_, hosts)| !hosts.is_empty());
-    parts.extend(hosts.map(|(verb, hosts)| format!("{verb} {}", abbreviated(&hosts, most))));
-    (!parts.is_empty())
-        .then(|| format!("{} {}", styled(STRONG, &cluster.cluster), parts.join("; ")))
+    let hosts = phrases::host_deeds(&cluster.hosts);
+    let hosts = hosts.iter().filter(|(_, hosts)| !hosts.is_empty());
+    parts.extend(hosts.map(|(verb, hosts)| format!("{verb} {}", abbreviated(hosts, most))));
+    let name = styled(STRONG, &cluster.cluster);
+    (!parts.is_empty()).then(|| format!("{name} {}", parts.join("; ")))
 }

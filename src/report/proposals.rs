@@ -1,53 +1,24 @@
 //! Result and next steps of `sipgen init`.
 
 use super::{ADDED, FAINT, ReportText, WARNING, one_line, styled, width, write_heading};
-use crate::base::api::names::ClusterKey;
 use crate::base::text::{abbreviated, counted};
 use crate::generate::{GeneratedSite, OPT_IN};
-use crate::plan::host_state::{self, HostStanding, HostState};
+use crate::plan::host_state::{HostState, host_standings};
 use crate::setup::init::{FileAction, Proposal};
+use crate::site::sites::Location;
 
 /// CI variable that only the repo's owners can set.
 const INSTALLED_FROM: &str = "SIPGEN_WHEEL";
 const CLUSTERS_SHOWN: usize = 3;
 
-/// Inputs that a repo already has.
-#[derive(Debug, Clone, Default)]
-pub struct ExistingInputs {
-    /// Requested clusters.
-    pub requests: usize,
-    /// Hosts.
-    pub hosts: usize,
-    /// Hosts that a further cluster could get.
-    pub free: usize,
-    /// Clusters of Cluster API that are no requests, because they do not opt in.
-    pub not_opted_in: Vec<ClusterKey>,
-    /// Errors in them.
-    pub errors: usize,
-}
-
-impl ExistingInputs {
-    /// Counts the inputs of some sites.
-    pub fn from_runs<'a>(runs: impl IntoIterator<Item = &'a GeneratedSite>) -> Self {
-        let mut all = Self::default();
-        for run in runs {
-            let standings = host_state::host_standings(&run.site, &run.plan);
-            let free = |standing: &&HostStanding| standing.state == HostState::Free;
-            all.not_opted_in.extend(run.site.clusters_not_opted_in().into_iter().cloned());
-            all.requests += run.site.clusters.len();
-            all.hosts += run.site.inventory.hosts.len();
-            all.free += standings.iter().filter(free).count();
-            all.errors += run.findings.iter().filter(|f| f.is_error()).count();
-        }
-        all
-    }
-}
-
 /// Formats the proposed files, followed by the lines that people have to add, and by the next steps
-/// if the files are on disk: then `inputs` are those of the repo.
-pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> ReportText {
+/// if the files are on disk: then `runs` are those of the repo's sites.
+pub fn proposals(
+    proposals: &[Proposal],
+    runs: Option<&[(&Location, GeneratedSite)]>,
+) -> ReportText {
     let mut out = ReportText::default();
-    let written = inputs.is_some();
+    let written = runs.is_some();
     let width = width(proposals.iter().map(|proposal| &proposal.path));
     for Proposal { path, note, action } in proposals {
         let (style, verb, note) = match action {
@@ -72,22 +43,29 @@ pub fn proposals(proposals: &[Proposal], inputs: Option<ExistingInputs>) -> Repo
             lines.trim_end().lines().for_each(|line| writeln!(out, "{line}"));
         }
     }
-    if let Some(inputs) = inputs {
-        write_next_steps(&mut out, proposals, inputs);
+    if let Some(runs) = runs {
+        write_next_steps(&mut out, proposals, runs);
     }
     out
 }
 
 /// Lists the inputs, and the manual steps.
-fn write_next_steps(out: &mut ReportText, proposals: &[Proposal], inputs: ExistingInputs) {
-    let ExistingInputs { requests, hosts, free, not_opted_in, errors } = inputs;
+fn write_next_steps(
+    out: &mut ReportText,
+    proposals: &[Proposal],
+    runs: &[(&Location, GeneratedSite)],
+) {
+    let sites = || runs.iter().map(|(_, run)| &run.site);
+    let requests: usize = sites().map(|site| site.clusters.len()).sum();
+    let hosts: usize = sites().map(|site| site.inventory.hosts.len()).sum();
+    let standings = runs.iter().flat_map(|(_, run)| host_standings(&run.site, &run.plan));
+    let free = standings.filter(|standing| standing.state == HostState::Free).count();
+    let not_opted_in: Vec<_> = sites().flat_map(|site| site.clusters_not_opted_in()).collect();
+    let findings = runs.iter().flat_map(|(_, run)| &run.findings);
+    let errors = findings.filter(|finding| finding.is_error()).count();
+    let (found, asked) = (counted(hosts, "host"), counted(requests, "cluster request"));
     writeln!(out);
-    writeln!(
-        out,
-        "Found {} ({free} free) and {}.",
-        counted(hosts, "host"),
-        counted(requests, "cluster request")
-    );
+    writeln!(out, "Found {found} ({free} free) and {asked}.");
     let jobs = proposals.iter().find(|proposal| match &proposal.action {
         FileAction::Create(text) => text.contains(INSTALLED_FROM),
         _ => false,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
-use super::problem::{Problem, ProblemPlace};
+use super::json::{Problem, ProblemPlace};
 use crate::base::finding::{Code, Finding};
 use crate::input::load::{Files, Texts};
 use crate::input::settings;
@@ -40,36 +40,28 @@ impl CiResults {
         // Stale files come last, because input errors have to be fixed first.
         all.sort_by_key(|finding| (finding.severity, finding.code == Code::Stale));
         let mut texts = Texts::new(files);
-        let mut known = HashMap::new();
-        Self(
-            all.into_iter().map(|finding| locate(finding, &mut texts, below, &mut known)).collect(),
-        )
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let result = |finding: &Finding| {
+            let mut problem = Problem::new(finding, &mut texts, 1 + PLACES_SHOWN);
+            if problem.places.is_empty() {
+                // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
+                let file = settings::FILE.to_owned();
+                problem.places.push(ProblemPlace { file, ..ProblemPlace::default() });
+            }
+            for place in &mut problem.places {
+                place.file = below.join(&place.file).into_string();
+            }
+            let place = problem.places.remove(0);
+            let message = without_positions(&problem.message);
+            let identity = [problem.code, &place.file, &message].join("\0");
+            let ordinal = known.entry(identity.clone()).or_default();
+            *ordinal += 1;
+            let fingerprint = format!("{:.32x}", Sha256::digest(format!("{identity}\0{ordinal}")));
+            let more_places = finding.places.len().saturating_sub(1 + PLACES_SHOWN);
+            CiResult { problem, place, more_places, fingerprint }
+        };
+        Self(all.into_iter().map(result).collect())
     }
-}
-
-fn locate(
-    finding: &Finding,
-    texts: &mut Texts<'_>,
-    below: &Utf8Path,
-    known: &mut HashMap<String, usize>,
-) -> CiResult {
-    let mut problem = Problem::new(finding, texts, 1 + PLACES_SHOWN);
-    if problem.places.is_empty() {
-        // Forges show only results in files, so run-wide findings are placed in sipgen.yaml.
-        let file = settings::FILE.to_owned();
-        problem.places.push(ProblemPlace { file, ..ProblemPlace::default() });
-    }
-    for place in &mut problem.places {
-        place.file = below.join(&place.file).into_string();
-    }
-    let place = problem.places.remove(0);
-
-    let identity = [problem.code, &place.file, &without_positions(&problem.message)].join("\0");
-    let ordinal = known.entry(identity.clone()).or_default();
-    *ordinal += 1;
-    let fingerprint = format!("{:.32x}", Sha256::digest(format!("{identity}\0{ordinal}")));
-    let more_places = finding.places.len().saturating_sub(1 + PLACES_SHOWN);
-    CiResult { problem, place, more_places, fingerprint }
 }
 
 /// Removes line and column numbers, which parsers add, from a message.

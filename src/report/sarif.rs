@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::ReportDocument;
-use super::problem::ProblemPlace;
+use super::json::ProblemPlace;
 use super::results::{CiResult, CiResults};
 use crate::base::finding::Code;
-use crate::base::text::in_url;
+use crate::base::text::{in_url, joined};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -38,8 +38,7 @@ pub fn sarif(CiResults(results): &CiResults) -> serde_json::Result<ReportDocumen
 }
 
 fn result(CiResult { problem, place, fingerprint, .. }: &CiResult) -> Value {
-    let text: Vec<&str> =
-        [&problem.message].into_iter().chain(&problem.help).map(String::as_str).collect();
+    let text = joined([&problem.message].into_iter().chain(&problem.help), "\n");
     let related = problem.places.iter().map(|place| {
         let mut location = location(place);
         if let Some(what) = &place.what {
@@ -50,7 +49,7 @@ fn result(CiResult { problem, place, fingerprint, .. }: &CiResult) -> Value {
     json!({
         "ruleId": problem.code,
         "level": problem.severity.word(),
-        "message": {"text": without_links(&text.join("\n"))},
+        "message": {"text": without_links(&text)},
         "locations": [location(place)],
         "relatedLocations": Value::from_iter(related),
         "partialFingerprints": {"sipgen/v1": fingerprint},

@@ -9,7 +9,7 @@ use super::{FAINT, ReportText, one_line, styled};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
-use crate::base::text::{abbreviated, counted, in_shell};
+use crate::base::text::{abbreviated, counted, in_shell, joined};
 use crate::generate::{CheckedBuilds, GeneratedSite};
 use crate::output::compare::{Change, OutputChanges};
 use crate::review::effects::FileState;
@@ -33,9 +33,8 @@ pub fn stale_files(changes: &OutputChanges) -> ReportText {
     for (path, change) in stale_of(changes).take(FILES_SHOWN) {
         writeln!(out, "  {:<7}  {}", FileState::from(change).to_string(), one_line(path.as_str()));
     }
-    let count = stale_of(changes).count();
-    if count > FILES_SHOWN {
-        writeln!(out, "  … and {} more", count - FILES_SHOWN);
+    if let Some(more @ 1..) = stale_of(changes).count().checked_sub(FILES_SHOWN) {
+        writeln!(out, "  … and {more} more");
     }
     out
 }
@@ -46,14 +45,12 @@ pub fn edited_files(edited: &BTreeSet<Utf8PathBuf>, written: bool) -> ReportText
     if edited.is_empty() {
         return ReportText::default();
     }
-    let files: Vec<&Utf8PathBuf> = edited.iter().collect();
-    let shown = abbreviated(&files, EDITED_SHOWN);
+    let shown = abbreviated(edited, EDITED_SHOWN);
     let result = if written {
         " was restored; change requests, settings or templates instead".to_owned()
     } else {
         let paths = edited.iter().take(EDITED_SHOWN).map(|file| in_shell(file.as_str()));
-        let paths: Vec<String> = paths.collect();
-        format!("; `git checkout HEAD -- {}` restores it", paths.join(" "))
+        format!("; `git checkout HEAD -- {}` restores it", joined(paths, " "))
     };
     let text =
         format!("edited since the last commit, by hand or with other inputs: {shown}{result}");
@@ -94,11 +91,8 @@ pub fn checked_builds(checked: &CheckedBuilds) -> ReportText {
     };
     writeln!(out, "kustomize has made {made}{unaffected}");
     for directory in &checked.skipped {
-        writeln!(
-            out,
-            "`{}` was not built: it needs what is not in the repo",
-            one_line(directory.as_str())
-        );
+        let directory = one_line(directory.as_str());
+        writeln!(out, "`{directory}` was not built: it needs what is not in the repo");
     }
     out
 }
@@ -135,9 +129,8 @@ pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
 type StaleFile<'a> = (&'a Utf8Path, &'a Change);
 
 fn finding(of: &str, place: Option<Place>, files: &[StaleFile<'_>], remedy: &str) -> Finding {
-    let verb_of_all = if files.len() == 1 { "is" } else { "are" };
-    let count = counted(files.len(), "generated file");
-    let message = format!("{count} {of} {verb_of_all} stale");
+    let are = if files.len() == 1 { "is" } else { "are" };
+    let message = format!("{} {of} {are} stale", counted(files.len(), "generated file"));
     let mut finding = Finding::new(Code::Stale, message).help(remedy);
     finding.places.extend(place.map(|place| (place, None)));
     let files = files.iter().map(|(path, change)| {

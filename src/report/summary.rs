@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::phrases;
 use super::plan::{sentence, write_dangers};
-use super::totals;
 use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled, write_more};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
 use crate::base::grouping::occurrences;
-use crate::base::text::counted;
+use crate::base::text::{counted, joined};
 use crate::generate::GeneratedSite;
 use crate::output::compare::OutputChanges;
 use crate::plan::{AssignmentMethod, Plan};
-use crate::review::effects::{ChangeCounts, FileState, ReleasedObservedHost, Review, outlived};
+use crate::review::effects::{ChangeCounts, FileState, Review, outlived};
 use crate::site::sites::Location;
 
 /// Maximum numbers of hosts of a cluster, and of dangers, in a summary.
@@ -60,9 +60,9 @@ pub fn summary_of_sites(
         write_changes(&mut out, all().flat_map(|run| &run.changes), written);
     }
     let failed = runs.iter().filter(|(_, run)| run.findings.iter().any(Finding::is_error));
-    let failed: Vec<&str> = failed.map(|(site, _)| site.name.as_str()).collect();
+    let failed = joined(failed.map(|(site, _)| &site.name), ", ");
     if !failed.is_empty() {
-        writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed.join(", ")));
+        writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed));
     }
     let about_sites = found.iter().filter(|finding| finding.is_error()).count();
     if about_sites > 0 {
@@ -75,18 +75,13 @@ fn write_review(out: &mut ReportText, review: &Review) {
     write_dangers(out, review.dangers.iter().take(DANGERS_SHOWN));
     write_more(out, 0, review.dangers.len().saturating_sub(DANGERS_SHOWN), "danger", "");
     let cluster_lines = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
-    let outlived = outlived(&review.clusters, &review.shared);
-    let lines: Vec<String> = cluster_lines.chain(outlived.map(outlived_words)).collect();
-    for line in lines.iter().take(CLUSTERS_SHOWN) {
-        writeln!(out, "{line}");
-    }
+    let outlived = outlived(&review.clusters, &review.shared).map(|released| {
+        let by = released.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
+        format!("{} releases {}, which still has its labels", styled(STRONG, by), released.host)
+    });
+    let lines: Vec<String> = cluster_lines.chain(outlived).collect();
+    lines.iter().take(CLUSTERS_SHOWN).for_each(|line| writeln!(out, "{line}"));
     write_more(out, 0, lines.len().saturating_sub(CLUSTERS_SHOWN), "cluster", "")
-}
-
-/// Describes an observed host that a cluster releases although no generated file assigned it.
-fn outlived_words(released: &ReleasedObservedHost) -> String {
-    let by = released.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
-    format!("{} releases {}, which still has its labels", styled(STRONG, by), released.host)
 }
 
 fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
@@ -104,7 +99,7 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
         total += &format!(", {} adopted", of(AssignmentMethod::Adopted));
     }
     writeln!(out, "{}", styled(STRONG, total));
-    let note = totals::added_of_unknown_use(&review.totals);
+    let note = phrases::added_of_unknown_use(&review.totals);
     note.into_iter().for_each(|line| writeln!(out, "{line}"))
 }
 
@@ -132,8 +127,8 @@ fn write_failures(out: &mut ReportText, findings: &[Finding], others_written: bo
     if count == 0 {
         return;
     }
-    let failed: Vec<String> = failed.iter().take(CLUSTERS_SHOWN).map(ToString::to_string).collect();
-    let of = if failed.is_empty() { String::new() } else { format!(" in {}", failed.join(", ")) };
+    let failed = joined(failed.iter().take(CLUSTERS_SHOWN), ", ");
+    let of = if failed.is_empty() { failed } else { format!(" in {failed}") };
     let left = if others_written { "affected clusters left unchanged" } else { "no files written" };
     writeln!(out, "{}: {}", styled(ERROR, format_args!("{}{of}", counted(count, "error"))), left)
 }

@@ -34,11 +34,12 @@ impl ReportText {
     pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) {
         let part = arguments.to_string();
         let (line, end) = part.strip_suffix('\n').map_or((part.as_str(), ""), |line| (line, "\n"));
-        self.push_line(line);
+        push_visible(&mut self.0, &masked(line), is_style);
         self.0.push_str(end);
     }
 
-    pub(crate) fn push(&mut self, text: &ReportText) {
+    /// Appends a text.
+    pub fn push(&mut self, text: &ReportText) {
         self.0.push_str(&text.0);
     }
 
@@ -105,10 +106,6 @@ impl ReportText {
         })
     }
 
-    fn push_line(&mut self, line: &str) {
-        push_visible(&mut self.0, &masked(line), is_style);
-    }
-
     /// Joins the lines, calling `mark` for each style.
     fn with(&self, mark: impl Fn(char, &mut String)) -> String {
         let mut out = String::with_capacity(self.0.len());
@@ -137,11 +134,7 @@ impl From<&str> for ReportText {
     /// Treats each line as one of sipgen's own.
     fn from(text: &str) -> Self {
         let mut out = Self::default();
-        for line in text.split_inclusive('\n') {
-            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-            out.push_line(line);
-            out.0.push_str(end);
-        }
+        text.split_inclusive('\n').for_each(|line| write!(out, "{line}"));
         out
     }
 }

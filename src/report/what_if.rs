@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::json::Problem;
 use super::plan::plan;
-use super::problem::Problem;
 use super::{ERROR, ReportText, STRONG, WARNING, one_line, spare_words, styled, write_heading};
 use crate::ask::what_if::{ClusterImpact, Consequences, NodeSetImpact, Quorum, SpareChange};
 use crate::base::text::{abbreviated, counted, lower_bound};
@@ -54,7 +54,7 @@ impl WhatIf {
             clusters: consequences.clusters.clone(),
             spare: consequences.spare.clone(),
             review: difference.known.as_ref().map(|(_, review)| review.clone()),
-            findings: Problem::all(&difference.findings, files),
+            findings: Problem::all(&difference.findings, files, usize::MAX),
             notes: difference.notes.clone(),
         }
     }
@@ -80,11 +80,10 @@ fn verdict(consequences: &Consequences) -> String {
     }
     let short: BTreeSet<String> =
         shortages(consequences).map(|(impact, _)| impact.cluster.to_string()).collect();
-    let short: Vec<String> = short.into_iter().map(|cluster| one_line(&cluster)).collect();
     if short.is_empty() {
         return styled(ERROR, "not planned: the inputs have errors");
     }
-    styled(ERROR, format!("not served: {}", abbreviated(&short, CLUSTERS_SHOWN)))
+    styled(ERROR, format!("not served: {}", one_line(&abbreviated(&short, CLUSTERS_SHOWN))))
 }
 
 fn write_text(out: &mut ReportText, consequences: &Consequences) {
@@ -95,7 +94,7 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) {
             write_heading(out, "control planes, before lost hosts are replaced");
         }
         let name = one_line(&impact.cluster.to_string());
-        writeln!(out, "  {name}  {}", styled(style_of(quorum), words(quorum)));
+        writeln!(out, "  {name}  {}", words(quorum));
     }
     for (index, (impact, set)) in shortages(consequences).enumerate() {
         if index == 0 {
@@ -110,7 +109,9 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) {
         for spare in &consequences.spare {
             let then = format!("{:>4}", spare.after);
             let then = if spare.after == 0 { styled(WARNING, then) } else { then };
-            writeln!(out, "  {:>3}  {then}  {}", spare.before, one_line(&selector(spare)));
+            let SpareChange { before, selector, hardware, namespace, interfaces, .. } = spare;
+            let hosts = spare_words((selector, hardware), namespace.as_deref(), interfaces);
+            writeln!(out, "  {before:>3}  {then}  {}", one_line(&hosts));
         }
     }
 }
@@ -138,23 +139,12 @@ fn words(quorum: &Quorum) -> String {
     let Quorum { members, left, needed } = quorum;
     let left_of = format!("{left} of {members} left, {needed} needed");
     match (quorum.is_kept(), quorum.tolerates()) {
-        (false, _) => format!("{left_of}: quorum lost"),
-        (true, 0) => format!("{left_of}: quorum kept, no further loss tolerated"),
+        (false, _) => styled(ERROR, format_args!("{left_of}: quorum lost")),
+        (true, 0) => {
+            styled(WARNING, format_args!("{left_of}: quorum kept, no further loss tolerated"))
+        }
         (true, more) => {
             format!("{left_of}: quorum kept, tolerates to lose {}", counted(more, "more member"))
         }
     }
-}
-
-fn style_of(quorum: &Quorum) -> anstyle::Style {
-    match (quorum.is_kept(), quorum.tolerates()) {
-        (false, _) => ERROR,
-        (true, 0) => WARNING,
-        _ => anstyle::Style::new(),
-    }
-}
-
-fn selector(spare: &SpareChange) -> String {
-    let namespace = spare.namespace.as_deref();
-    spare_words((&spare.selector, &spare.hardware), namespace, &spare.interfaces)
 }

@@ -18,6 +18,8 @@ mod tokens;
 pub(crate) mod visible;
 pub(crate) mod yaml;
 
+use std::fmt::Display;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use regex::Regex;
@@ -99,31 +101,34 @@ pub(crate) fn is_glob(text: &str) -> bool {
 }
 
 /// Lists known names in a message about an unknown one.
-pub fn known_names(names: &[impl ToString], most: usize) -> String {
+pub fn known_names(names: &[impl Display], most: usize) -> String {
     if names.is_empty() { "none".to_owned() } else { abbreviated(names, most) }
 }
 
 /// Lists the first `most` names, and counts the others.
-pub(crate) fn abbreviated(names: &[impl ToString], most: usize) -> String {
-    let shown: Vec<String> = names.iter().take(most).map(ToString::to_string).collect();
-    match names.len() - shown.len() {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
+pub(crate) fn abbreviated(names: impl IntoIterator<Item = impl Display>, most: usize) -> String {
+    let mut names = names.into_iter();
+    let shown = joined(names.by_ref().take(most), ", ");
+    match names.count() {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
+/// Joins the texts of values, with a separator between them.
+pub fn joined(values: impl IntoIterator<Item = impl Display>, separator: &str) -> String {
+    let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    texts.join(separator)
+}
+
 /// Formats a number of hosts. It is a lower bound if there `may_be_more`.
-pub fn lower_bound(hosts: impl std::fmt::Display, may_be_more: bool) -> String {
+pub fn lower_bound(hosts: impl Display, may_be_more: bool) -> String {
     let bound = if may_be_more { "at least " } else { "" };
     format!("{bound}{hosts}")
 }
 
 /// Formats a subject with its verb: `host a is`, `2 hosts, a among them, are`.
-pub(crate) fn subject_with_first(
-    count: usize,
-    noun: &str,
-    first: impl std::fmt::Display,
-) -> String {
+pub(crate) fn subject_with_first(count: usize, noun: &str, first: impl Display) -> String {
     match count {
         1 => format!("{noun} {first} is"),
         _ => format!("{}, {first} among them, are", counted(count, noun)),

@@ -73,12 +73,8 @@ fn rows(cluster: &ClusterOverview) -> Vec<ClusterRow<'_>> {
         let first: &NodeSetOverview = sets[0];
         let sum = |of: fn(&NodeSetOverview) -> usize| sets.iter().map(|set| of(set)).sum::<usize>();
         let wanted = |of: fn(RequestedHosts) -> usize| {
-            let wanted: Vec<usize> = sets.iter().filter_map(|set| set.wanted.map(of)).collect();
-            if wanted.is_empty() {
-                "?".to_owned()
-            } else {
-                wanted.iter().sum::<usize>().to_string()
-            }
+            let sum = sets.iter().filter_map(|set| set.wanted.map(of)).reduce(|a, b| a + b);
+            sum.map_or("?".to_owned(), |sum| sum.to_string())
         };
         let active = wanted(|wanted| wanted.active);
         let standby = if are_machines { "-".to_owned() } else { wanted(|wanted| wanted.standby) };
@@ -97,26 +93,25 @@ fn notes_of(sets: &[&NodeSetOverview]) -> Vec<String> {
     let sum = |of: fn(&NodeSetOverview) -> usize| sets.iter().map(|set| of(set)).sum::<usize>();
     let mut notes = Vec::new();
     let short = sets.iter().filter(|set| set.short_of > 0);
-    let machines: Vec<&NodeName> = short.flat_map(|set| &set.part.node).collect();
+    let machines = abbreviated(short.flat_map(|set| &set.part.node), MACHINES_SHOWN);
     if !machines.is_empty() {
-        let machines = abbreviated(&machines, MACHINES_SHOWN);
         notes.push(styled(ERROR, format_args!("no host for {machines}")));
     } else if let Some(set) = sets.iter().rfind(|set| set.short_of > 0) {
         let short_of = lower_bound(set.short_of, set.may_lack_more);
         notes.push(styled(ERROR, format_args!("{short_of} missing")));
     }
-    let waiting = sum(|set| if set.short_of == 0 { set.missing() } else { 0 });
-    if waiting > 0 {
-        notes.push(styled(WARNING, format_args!("{waiting} not placed")));
+    match sum(|set| if set.short_of == 0 { set.missing() } else { 0 }) {
+        0 => {}
+        waiting => notes.push(styled(WARNING, format_args!("{waiting} not placed"))),
     }
     match sum(|set| usize::from(set.worker_too)) {
         0 => {}
         both if both == sets.len() => notes.push("also Worker".to_owned()),
         both => notes.push(format!("{both} also Worker")),
     }
-    let added = sum(|set| set.added);
-    if added > 0 {
-        notes.push(format!("{added} added"));
+    match sum(|set| set.added) {
+        0 => {}
+        added => notes.push(format!("{added} added")),
     }
     notes
 }
@@ -134,10 +129,8 @@ fn notes(cluster: &ClusterOverview) -> Vec<String> {
         notes.push(styled(ERROR, counted(cluster.errors.len(), "error")));
     }
     if !cluster.gives_back.is_empty() {
-        notes.push(styled(
-            WARNING,
-            format_args!("releases {}", counted(cluster.gives_back.len(), "host")),
-        ));
+        let hosts = counted(cluster.gives_back.len(), "host");
+        notes.push(styled(WARNING, format_args!("releases {hosts}")));
     }
     notes
 }
@@ -164,13 +157,9 @@ pub(super) fn write_one(out: &mut ReportText, overview: &Overview, key: &Cluster
         shortage.iter().for_each(|line| writeln!(out, "    {}", one_line(line)));
     }
     write_domains(out, cluster);
-    let machines = cluster.node_sets.iter().filter(|set| !set.shortage.is_empty());
-    write_unserved_machines(
-        out,
-        2,
-        MACHINES_SHOWN,
-        machines.filter_map(|set| Some((set.part.node.as_ref()?, set.shortage.clone()))),
-    );
+    let short = cluster.node_sets.iter().filter(|set| !set.shortage.is_empty());
+    let machines = short.filter_map(|set| Some((set.part.node.as_ref()?, set.shortage.clone())));
+    write_unserved_machines(out, 2, MACHINES_SHOWN, machines);
     if !cluster.endpoints.is_empty() {
         write_heading(out, "services");
     }
@@ -192,7 +181,7 @@ fn write_domains(out: &mut ReportText, cluster: &ClusterOverview) {
         let mut names: Vec<&String> = domains.hosts.keys().collect();
         names.sort_by(|a, b| natural(a, b));
         let counts = names.iter().map(|name| format!("{name} {}", domains.hosts[*name]));
-        let counts = abbreviated(&counts.collect::<Vec<_>>(), DOMAINS_SHOWN);
+        let counts = abbreviated(counts, DOMAINS_SHOWN);
         let line = format!("{} over {}: {counts}", set.part, domains.topology_key);
         writeln!(out, "  {}", one_line(&line));
     }
@@ -235,17 +224,14 @@ fn selector(spare: &SpareHosts) -> String {
 
 /// Lists the node sets that use a selector; a cluster's machines are counted together.
 fn askers(spare: &SpareHosts) -> String {
+    let node_sets = spare.node_sets.iter();
     let mut names: Vec<String> =
-        spare.node_sets.iter().map(|(cluster, role)| format!("{cluster} {role}")).collect();
+        node_sets.map(|(cluster, role)| format!("{cluster} {role}")).collect();
     names.dedup();
-    for machines in spare.machines.chunk_by(|(a, ..), (b, ..)| a == b) {
-        names.extend(match machines {
-            [(cluster, role, node)] => Some(format!("{cluster} {node} ({role})")),
-            [(cluster, ..), ..] => {
-                Some(format!("{} of {cluster}", counted(machines.len(), "machine")))
-            }
-            [] => None,
-        });
-    }
+    let machines = spare.machines.chunk_by(|(a, ..), (b, ..)| a == b);
+    names.extend(machines.map(|machines| match machines {
+        [(cluster, role, node)] => format!("{cluster} {node} ({role})"),
+        several => format!("{} of {}", counted(several.len(), "machine"), several[0].0),
+    }));
     abbreviated(&names, NODE_SETS_SHOWN)
 }

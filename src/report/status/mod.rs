@@ -1,29 +1,30 @@
 //! Site status for a terminal and as JSON.
 //!
 //! * `clusters`: requested and assigned hosts of each cluster, and the spare hosts.
-//! * `listing`: the hosts of one rack or cluster.
 
 mod clusters;
-mod listing;
 
 use serde::Serialize;
 
 use crate::ask::capacity::{Capacity, LackingNodeSet, Loss};
 use crate::ask::overview::{HardwareKind, HostOverview, Overview, Rack};
+use crate::base::api::hardware::UNKNOWN_KIND;
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::grouping::occurrences;
-use crate::base::text::counted;
+use crate::base::text::{counted, joined};
+use crate::plan::AssignmentMethod;
 use crate::plan::host_state::HostState;
 use crate::plan::machines::by_role_and_name;
 
-use super::capacity::{write_lacking, write_worst_loss};
+use super::capacity::{write_lacking, write_loss_heading, write_worst_loss};
 use super::{ReportText, STRONG, first_by, one_line, styled, width, write_heading, write_more};
 
 /// Maximum numbers of racks and of quotas without `--all`.
 const RACKS_SHOWN: usize = 8;
 const QUOTAS_SHOWN: usize = 6;
-/// Maximum number of kinds of hardware without `--all`.
+/// Maximum numbers of kinds of hardware, and of hosts of a rack or cluster, without `--all`.
 const KINDS_SHOWN: usize = 8;
+const HOSTS_SHOWN: usize = 100;
 
 /// Part of a site to show.
 #[derive(Debug, Clone, Copy)]
@@ -70,9 +71,8 @@ pub fn status(
             write_headline(&mut out, overview);
             clusters::write_all(&mut out, overview, all);
             // The table of clusters names machines without a host.
-            let lacking = capacity.lacking.iter();
-            let short = lacking.filter(|lacks| lacks.part.node.is_none()).cloned();
-            let short: Vec<LackingNodeSet> = short.collect();
+            let mut short = capacity.lacking.clone();
+            short.retain(|lacks| lacks.part.node.is_none());
             if !short.is_empty() {
                 write_heading(&mut out, "short");
                 write_lacking(&mut out, &short, all);
@@ -81,28 +81,26 @@ pub fn status(
             write_hardware(&mut out, overview, all);
             write_quotas(&mut out, overview, all);
             if let Some(label) = &capacity.by {
-                let lost = format!("if all hosts of one {} are lost", one_line(label));
-                write_heading(&mut out, lost);
+                write_loss_heading(&mut out, label);
                 write_worst_loss(&mut out, capacity);
             }
             if all || overview.racks.len() <= RACKS_SHOWN {
                 write_racks(&mut out, overview);
             } else {
+                let more = "--all shows the racks, --rack the hosts of one, `sipgen capacity` what else fits";
                 writeln!(out);
-                writeln!(
-                    out,
-                    "--all shows the racks, --rack the hosts of one, `sipgen capacity` what else fits"
-                )
+                writeln!(out, "{more}")
             }
         }
         StatusFocus::Rack(name) => {
             let hosts: Vec<&HostOverview> =
                 overview.hosts.iter().filter(|host| host.rack.as_deref() == name).collect();
-            let name = name.map_or("hosts without a rack".to_owned(), |name| {
-                format!("rack {}", one_line(name))
-            });
+            let name = match name {
+                Some(name) => format!("rack {}", one_line(name)),
+                None => "hosts without a rack".to_owned(),
+            };
             writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()));
-            listing::write(&mut out, &hosts, all)
+            write_hosts(&mut out, &hosts, all)
         }
         StatusFocus::Cluster(key) => {
             clusters::write_one(&mut out, overview, key);
@@ -113,7 +111,7 @@ pub fn status(
                 (Some(a), Some(b)) => by_role_and_name(a, b),
                 (a, b) => a.is_none().cmp(&b.is_none()),
             });
-            listing::write(&mut out, &hosts, all)
+            write_hosts(&mut out, &hosts, all)
         }
     }
     out
@@ -159,10 +157,8 @@ fn write_hardware(out: &mut ReportText, overview: &Overview, all: bool) {
 /// Writes the racks with their hosts by state.
 fn write_racks(out: &mut ReportText, overview: &Overview) {
     let Some(label) = &overview.by else {
-        return write_heading(
-            out,
-            "no racks: no node set has a topologyKey; choose a label with --by",
-        );
+        let why = "no racks: no node set has a topologyKey; choose a label with --by";
+        return write_heading(out, why);
     };
     write_heading(out, "racks");
     let name = |rack: &Rack| match &rack.name {
@@ -195,13 +191,55 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
     let count = occurrences(hosts.iter().map(|host| host.state));
     let added = hosts.iter().filter(|host| host.is_new()).count();
     let words = |state: &HostState| {
-        let count = count.get(state)?;
-        let more = if *state == HostState::Assigned && added > 0 {
-            format!(" ({added} added)")
-        } else {
-            String::new()
-        };
-        Some(format!("{count} {}{more}", state.words()))
+        let words = format!("{} {}", count.get(state)?, state.words());
+        let has_added = *state == HostState::Assigned && added > 0;
+        Some(if has_added { format!("{words} ({added} added)") } else { words })
     };
-    HostState::ALL.iter().filter_map(words).collect::<Vec<_>>().join(", ")
+    joined(HostState::ALL.iter().filter_map(words), ", ")
+}
+
+/// Lists hosts with their owner, or the reason why they are unassigned.
+fn write_hosts(out: &mut ReportText, hosts: &[&HostOverview], all: bool) {
+    if hosts.is_empty() {
+        return;
+    }
+    write_heading(out, "hosts");
+    let shown = if all { hosts } else { &hosts[..hosts.len().min(HOSTS_SHOWN)] };
+    let key_width = width(shown.iter().map(|host| host.key.to_string()));
+    // They are omitted unless some are known.
+    let mut kinds = shown.iter().filter_map(|host| host.hardware.as_deref());
+    let has_kinds = kinds.any(|kind| kind != UNKNOWN_KIND);
+    let kind = |host: &HostOverview| match host.hardware.as_deref() {
+        Some(kind) if has_kinds => format!("{}  ", one_line(kind)),
+        _ => String::new(),
+    };
+    let kind_width = width(shown.iter().map(|host| kind(host)));
+    for host in shown {
+        let (key, kind) = (host.key.to_string(), kind(host));
+        writeln!(out, "  {key:key_width$}  {kind:kind_width$}{}", one_line(&words(host)));
+    }
+    write_more(out, 2, hosts.len() - shown.len(), "host", "; --all lists all");
+    writeln!(out);
+    writeln!(out, "  run `sipgen explain NS/NAME` for the reasons")
+}
+
+/// Describes the state of a host.
+fn words(host: &HostOverview) -> String {
+    let Some(assigned) = &host.assigned else {
+        return match (&host.why_not_free, &host.given_back_by) {
+            (Some(why), _) => why.clone(),
+            (None, Some(cluster)) => format!("{} by {cluster}", host.state.words()),
+            (None, None) => host.state.words().to_owned(),
+        };
+    };
+    let mut words = vec![format!("{} of {}", assigned.part, assigned.cluster)];
+    match assigned.how {
+        Some(AssignmentMethod::Added) => words.push("added".to_owned()),
+        Some(AssignmentMethod::Adopted) => words.push("adopted".to_owned()),
+        Some(AssignmentMethod::Stays) | None => {}
+    }
+    words.extend(host.given_back_by.as_ref().map(|cluster| format!("released by {cluster}")));
+    words.extend(host.failed.then(|| "has failed".to_owned()));
+    words.extend(host.deleting.then(|| "is being deleted".to_owned()));
+    words.join(", ")
 }

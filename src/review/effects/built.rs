@@ -10,10 +10,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
+use schemars::JsonSchema;
+use serde::Serialize;
 use yaml_serde::{Mapping, Value};
 
-use super::documents;
 use super::service_files::{Files, ServiceVersion};
+use super::{at, documents};
 use crate::base::layout;
 use crate::base::text::yaml;
 
@@ -31,6 +33,26 @@ const MERGED: [(&str, &str); 6] = [
     ("ports", "containerPort"),
     ("volumeMounts", "mountPath"),
     ("volumes", "name"),
+];
+
+/// Fields of kinds that an existing object cannot change. The API server rejects the update, so an agent
+/// applies neither the object nor what waits for it.
+const IMMUTABLE: [(&str, &str); 15] = [
+    ("Deployment", "spec.selector"),
+    ("DaemonSet", "spec.selector"),
+    ("StatefulSet", "spec.selector"),
+    ("StatefulSet", "spec.serviceName"),
+    ("StatefulSet", "spec.volumeClaimTemplates"),
+    ("StatefulSet", "spec.podManagementPolicy"),
+    ("Job", "spec.selector"),
+    ("Job", "spec.template"),
+    ("PersistentVolumeClaim", "spec.accessModes"),
+    ("PersistentVolumeClaim", "spec.selector"),
+    ("PersistentVolumeClaim", "spec.storageClassName"),
+    ("PersistentVolumeClaim", "spec.volumeMode"),
+    ("PersistentVolumeClaim", "spec.volumeName"),
+    ("RoleBinding", "roleRef"),
+    ("ClusterRoleBinding", "roleRef"),
 ];
 
 /// The build of a service.
@@ -63,6 +85,17 @@ pub(super) struct Pods<'b> {
     others: &'b [Value],
 }
 
+/// A change of an existing object that the API server rejects.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct ImmutableField {
+    /// Kind of the object.
+    pub kind: String,
+    /// Name of the object.
+    pub name: String,
+    /// Path of the field, such as `spec.selector`.
+    pub field: String,
+}
+
 impl<'a> ServiceBuild<'a> {
     /// Builds the files of one side.
     pub(super) fn new(side: &ServiceVersion<'a>) -> Self {
@@ -79,7 +112,7 @@ impl<'a> ServiceBuild<'a> {
         let controllers = self.objects.iter().filter(|((kind, _), _)| is_controller(kind));
         let hashed = self.generated.iter().filter(|(_, entry)| entry.hashed);
         Pods {
-            templates: controllers.map(|(_, object)| object.get("spec")?.get("template")).collect(),
+            templates: controllers.map(|(_, object)| at(object, "spec.template")).collect(),
             mounted: hashed.map(|(name, entry)| (name, entry.text)).collect(),
             others: &self.others,
         }
@@ -127,11 +160,8 @@ impl<'a> ServiceBuild<'a> {
     /// Adds a generated ConfigMap.
     fn generate(&mut self, generator: &Value, files: &Files<'a>) {
         let name = generator.get("name").and_then(Value::as_str).unwrap_or_default();
-        let keeps_its_name = generator
-            .get("options")
-            .and_then(|options| options.get("disableNameSuffixHash"))
-            .and_then(Value::as_bool);
-        let hashed = keeps_its_name != Some(true);
+        let keeps_its_name = at(generator, "options.disableNameSuffixHash");
+        let hashed = keeps_its_name.and_then(Value::as_bool) != Some(true);
         let entries = generator.get("files").and_then(Value::as_sequence);
         for entry in entries.into_iter().flatten().filter_map(Value::as_str) {
             let (key, file) = entry.split_once('=').unwrap_or((entry, entry));
@@ -253,9 +283,8 @@ fn objects(text: &str) -> impl Iterator<Item = ((String, String), Value)> {
 }
 
 fn identity(object: &Value) -> Option<(String, String)> {
-    let kind = object.get("kind")?.as_str()?.to_owned();
-    let name = object.get("metadata")?.get("name")?.as_str()?.to_owned();
-    Some((kind, name))
+    let [kind, name] = ["kind", "metadata.name"].map(|field| at(object, field)?.as_str());
+    Some((kind?.to_owned(), name?.to_owned()))
 }
 
 /// Applies a strategic merge patch; `list` is the key of the value.
@@ -294,6 +323,24 @@ fn merge_mapping(value: &mut Mapping, patch: &Mapping) {
             }
         }
     }
+}
+
+/// Lists the changed immutable fields of a service's objects.
+pub(super) fn changed_immutable_fields(
+    before: &ServiceBuild<'_>,
+    after: &ServiceBuild<'_>,
+) -> Vec<ImmutableField> {
+    let both = after.objects.iter().filter_map(|it| Some((it, before.objects.get(it.0)?)));
+    let changed = both.flat_map(|(((kind, name), after), before)| {
+        let fields = IMMUTABLE.iter().filter(move |(known, _)| known == kind);
+        let changed = fields.filter(|(_, field)| at(before, field) != at(after, field));
+        changed.map(|(_, field)| ImmutableField {
+            kind: kind.clone(),
+            name: name.clone(),
+            field: (*field).to_owned(),
+        })
+    });
+    changed.collect()
 }
 
 #[cfg(test)]
@@ -418,5 +465,49 @@ patches:
         ] {
             assert!(!replaced(file, from, to), "{file}: {to}");
         }
+    }
+
+    /// Returns the changed immutable fields of the objects in a text.
+    fn immutable(before: &str, after: &str) -> Vec<String> {
+        let side = |text| ServiceVersion {
+            own: [
+                (Utf8Path::new("kustomization.yaml"), "resources: [a.yaml]\n"),
+                (Utf8Path::new("a.yaml"), text),
+            ]
+            .into(),
+            ..ServiceVersion::default()
+        };
+        let (before, after) = (side(before), side(after));
+        changed_immutable_fields(&ServiceBuild::new(&before), &ServiceBuild::new(&after))
+            .into_iter()
+            .map(|change| format!("{} {} {}", change.kind, change.name, change.field))
+            .collect()
+    }
+
+    #[test]
+    fn a_changed_selector_is_an_immutable_field() {
+        let deployment = |label: &str| {
+            format!(
+                "kind: Deployment\nmetadata: {{name: a}}\nspec: {{replicas: 1, selector: {{matchLabels: {{app: {label}}}}}}}\n"
+            )
+        };
+        assert_eq!(immutable(&deployment("a"), &deployment("b")), ["Deployment a spec.selector"]);
+        let more = deployment("a").replace("replicas: 1", "replicas: 2");
+        assert!(immutable(&deployment("a"), &more).is_empty());
+        let other = deployment("b").replace("name: a", "name: b");
+        assert!(immutable(&deployment("a"), &other).is_empty());
+    }
+
+    #[test]
+    fn objects_are_found_in_any_document_of_a_file() {
+        let claim = |class: &str| {
+            format!(
+                "kind: Service\nmetadata: {{name: a}}\n---\nkind: PersistentVolumeClaim\nmetadata: {{name: a}}\nspec: {{storageClassName: {class}}}\n"
+            )
+        };
+        assert_eq!(
+            immutable(&claim("fast"), &claim("slow")),
+            ["PersistentVolumeClaim a spec.storageClassName"]
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,6 +19,9 @@ use crate::site::Site;
 /// A change that can cause an outage or a loss.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Danger {
+    /// The cluster that it concerns, if any.
+    #[serde(skip)]
+    pub cluster: Option<ClusterKey>,
     /// Kind of the danger, with its details.
     #[serde(flatten)]
     pub harm: Harm,
@@ -37,8 +40,7 @@ pub enum Harm {
     /// applied.
     AgentObjectsDeleted {
         /// Path relative to the repo's root.
-        #[schemars(with = "String")]
-        directory: Utf8PathBuf,
+        directory: String,
         /// Number of objects.
         objects: usize,
     },
@@ -157,25 +159,21 @@ pub enum Harm {
     /// A directory of declared hosts is deleted that an agent applies or a kustomization includes.
     RootDeleted {
         /// Path relative to the repo's root.
-        #[schemars(with = "String")]
-        directory: Utf8PathBuf,
+        directory: String,
     },
     /// A directory of declared hosts turns from an overlay into a component, or back.
     RootChangesForm {
         /// Path relative to the repo's root.
-        #[schemars(with = "String")]
-        directory: Utf8PathBuf,
+        directory: String,
         /// New form.
         form: HostsForm,
     },
     /// The output directory moves, and with it every directory that agents apply.
     OutputMoves {
         /// Path before, relative to the repo's root.
-        #[schemars(with = "String")]
-        before: Utf8PathBuf,
+        before: String,
         /// Path after.
-        #[schemars(with = "String")]
-        after: Utf8PathBuf,
+        after: String,
     },
 }
 
@@ -190,55 +188,67 @@ pub(super) fn dangers(
     moved_from: Option<&Utf8Path>,
 ) -> Vec<Danger> {
     let output = &site.settings.output;
-    let mut harms: Vec<Harm> = clusters.iter().flat_map(cluster_harms).collect();
-    harms.extend(clusters.iter().filter_map(|cluster| installer_harm(cluster, site)));
+    let mut harms: Vec<Harm> = Vec::new();
     let outputs = clusters.iter().flat_map(|cluster| &cluster.outputs).chain(&shared.outputs);
     let firmware = outputs.filter(|output| !output.firmware.is_empty());
     harms.extend(firmware.map(|output| Harm::FirmwareChanges {
         output: output.output.clone(),
         hosts: output.firmware.clone(),
     }));
-    let outlived = grouped(outlived(clusters, shared).filter_map(|released| {
-        let ReleasedObservedHost { host, by, consumer } = released;
-        by.as_ref().zip(ConsumedHost::new(host, consumer, &None))
-    }));
-    harms.extend(outlived.into_iter().map(|(cluster, hosts)| {
-        let cluster = cluster.clone();
-        Harm::ConsumedHostGivenBack { cluster, hosts }
-    }));
+    let in_repo = |directory: &String| output.join(directory).into_string();
     let gone = shared.roots.iter().filter(|root| root.state == FileState::Deleted);
-    harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
+    harms.extend(gone.map(|root| Harm::RootDeleted { directory: in_repo(&root.directory) }));
     harms.extend(shared.roots.iter().filter_map(|root| {
-        let directory = output.join(&root.directory);
+        let directory = in_repo(&root.directory);
         root.becomes.map(|form| Harm::RootChangesForm { directory, form })
     }));
-    harms.extend(shared.agents.iter().filter(|agent| agent.deleting > 0).map(|agent| {
-        Harm::AgentObjectsDeleted {
-            directory: output.join(&agent.directory),
-            objects: agent.deleting,
-        }
+    let agents = shared.agents.iter().filter(|agent| agent.deleting > 0);
+    harms.extend(agents.map(|agent| Harm::AgentObjectsDeleted {
+        directory: in_repo(&agent.directory),
+        objects: agent.deleting,
     }));
     harms.extend(
         moved_from.map(|before| Harm::OutputMoves {
-            before: before.to_owned(),
-            after: output.to_owned(),
+            before: before.to_string(),
+            after: output.to_string(),
         }),
     );
-    harms.sort();
-    harms.into_iter().map(|harm| Danger::new(harm, false)).collect()
+    let mut dangers: Vec<Danger> = harms.into_iter().map(|harm| Danger::new(harm, None)).collect();
+    let outlived = grouped(outlived(clusters, shared).filter_map(|released| {
+        let ReleasedObservedHost { host, by, consumer } = released;
+        by.clone().zip(ConsumedHost::new(host, consumer, &None))
+    }));
+    dangers.extend(outlived.into_iter().map(|(cluster, hosts)| {
+        let harm = Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts };
+        Danger::new(harm, Some(cluster))
+    }));
+    for review in clusters {
+        let harms = cluster_harms(review).into_iter().chain(installer_harm(review, site));
+        dangers.extend(harms.map(|harm| Danger::new(harm, Some(review.cluster.clone()))));
+    }
+    dangers.sort_by(|a, b| a.harm.cmp(&b.harm));
+    dangers
 }
 
 impl Danger {
-    pub(super) fn new(harm: Harm, from_base: bool) -> Self {
-        let mut danger = Self { harm, from_base, message: String::new() };
+    fn new(harm: Harm, cluster: Option<ClusterKey>) -> Self {
+        let mut danger = Self { cluster, harm, from_base: false, message: String::new() };
         danger.message = danger.message_with(|name| name.to_string());
         danger
+    }
+
+    /// Marks the danger as one of a change that the base had not generated.
+    pub(super) fn from_base(mut self) -> Self {
+        self.from_base = true;
+        self.message = self.message_with(|name| name.to_string());
+        self
     }
 
     /// Formats the danger. `name` formats names, which are untrusted input.
     pub fn message_with(&self, name: impl Fn(&dyn Display) -> String) -> String {
         let whence = if self.from_base { "from the base, whose overlays are stale: " } else { "" };
-        format!("{whence}{}", self.harm.message(name))
+        let cluster = self.cluster.as_ref().map(|cluster| name(cluster)).unwrap_or_default();
+        format!("{whence}{}", self.harm.message(&cluster, name))
     }
 }
 

@@ -30,7 +30,10 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
     let mut changes = Vec::new();
     let told = layout::tenant_directory(cluster).join(layout::ENDPOINTS);
     if let Some(texts) = files.get(told.as_path()) {
-        changes.extend(changed(*texts, endpoints));
+        changes.extend(changed(*texts, |text| {
+            let data = config_map(text).into_iter();
+            data.filter_map(|(key, value)| Some((known(&key)?, value))).collect()
+        }));
     }
     for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
         if let Some((service, layout::SERVICE)) = path.as_str().split_once('/') {
@@ -51,9 +54,8 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
 type Endpoints = BTreeMap<(EndpointKind, String), String>;
 
 /// Returns the endpoints in which two texts differ.
-fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
-    let (before, after) =
-        (before.map(&read).unwrap_or_default(), after.map(&read).unwrap_or_default());
+fn changed(texts: Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
+    let [before, after] = texts.map(|text| text.map(&read).unwrap_or_default());
     let change = |(endpoint, _): (&(EndpointKind, String), _)| EndpointChange {
         kind: endpoint.0,
         service: endpoint.1.clone(),
@@ -61,12 +63,6 @@ fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<
         after: after.get(endpoint).cloned(),
     };
     changed_keys(&before, &after).map(change).collect()
-}
-
-/// Reads the ConfigMap with a cluster's endpoints.
-fn endpoints(text: &str) -> Endpoints {
-    let data = config_map(text).into_iter();
-    data.filter_map(|(key, value)| Some((known(&key)?, value))).collect()
 }
 
 /// Maps a key to its endpoint: `jump-host2-endpoint` belongs to the second jump host.

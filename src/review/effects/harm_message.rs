@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 
-use super::ReaddressedMachine;
 use super::built::is_controller;
 use super::dangers::Harm;
 use super::hosts::ConsumedHost;
+use super::{ImmutableField, ReaddressedMachine};
 use crate::base::api::names::HostKey;
 use crate::base::text::{abbreviated, counted};
 use crate::input::settings::gitops::HostsForm;
@@ -14,131 +14,122 @@ use crate::input::settings::gitops::HostsForm;
 const HOSTS_NAMED: usize = 5;
 
 impl Harm {
-    /// Describes the harm. `name` formats names, which are untrusted input.
-    pub(super) fn message(&self, name: impl Fn(&dyn Display) -> String) -> String {
+    /// Describes the harm to a cluster, if it is one. `name` formats names, which are untrusted
+    /// input.
+    pub(super) fn message(&self, cluster: &str, name: impl Fn(&dyn Display) -> String) -> String {
         let becomes = |before: &str, after: &Option<String>| match after {
             Some(after) => format!("changes from {} to {}", name(&before), name(after)),
             None => format!("is removed: {}", name(&before)),
         };
-        let all_named = |hosts: &[HostKey]| {
-            let hosts: Vec<String> = hosts.iter().map(|host| name(host)).collect();
-            abbreviated(&hosts, HOSTS_NAMED)
-        };
+        let all_named =
+            |hosts: &[HostKey]| abbreviated(hosts.iter().map(|host| name(host)), HOSTS_NAMED);
         match self {
-            Harm::ClusterDeleted { cluster, hosts } => {
-                let hosts = match hosts.len() {
-                    0 => String::new(),
-                    count => format!(", with its {}", counted(count, "host")),
-                };
-                format!("cluster {} is deleted{hosts}", name(cluster))
+            Harm::ClusterDeleted { hosts, .. } if hosts.is_empty() => {
+                format!("cluster {cluster} is deleted")
             }
-            Harm::ConsumedHostGivenBack { cluster, hosts } => {
-                format!("{} releases {}: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
+            Harm::ClusterDeleted { hosts, .. } => {
+                format!("cluster {cluster} is deleted, with its {}", counted(hosts.len(), "host"))
             }
-            Harm::AssignedHostVanished { cluster, hosts } => {
+            Harm::ConsumedHostGivenBack { hosts, .. } => {
+                format!("{cluster} releases {}: {}", in_use(hosts), consumers(hosts, &name))
+            }
+            Harm::AssignedHostVanished { hosts, .. } => {
                 let is = if hosts.len() == 1 { "is" } else { "are" };
-                let (cluster, lost) = (name(cluster), counted(hosts.len(), "host"));
+                let (lost, named) = (counted(hosts.len(), "host"), all_named(hosts));
                 format!(
-                    "{cluster} loses {lost} that {is} no longer in the inventory and may be in use: {}",
-                    all_named(hosts)
+                    "{cluster} loses {lost} that {is} no longer in the inventory and may be in use: {named}"
                 )
             }
-            Harm::ConsumedHostMoves { cluster, other, hosts } => {
-                let (cluster, other) = (name(cluster), name(other));
-                let moving = moves(&in_use(hosts), hosts.len());
+            Harm::ConsumedHostMoves { other, hosts, .. } => {
+                let (moving, other) = (moves(&in_use(hosts), hosts.len()), name(other));
                 format!("{moving} from {cluster} to {other}: {}", consumers(hosts, &name))
             }
-            Harm::ConsumedHostChangesRole { cluster, hosts } => {
+            Harm::ConsumedHostChangesRole { hosts, .. } => {
                 let has_machines = hosts.iter().any(|host| host.node.is_some());
                 let part = if has_machines { "role or name" } else { "role" };
-                let (cluster, in_use) = (name(cluster), in_use(hosts));
-                format!("{cluster} changes the {part} of {in_use}: {}", consumers(hosts, &name))
+                let (in_use, consumers) = (in_use(hosts), consumers(hosts, &name));
+                format!("{cluster} changes the {part} of {in_use}: {consumers}")
             }
-            Harm::FirmwareChanges { output, hosts } => format!(
-                "the output {} changes the firmware of {}, at their next preparation or reboot: {}",
-                name(output),
-                in_use(hosts),
-                consumers(hosts, &name)
-            ),
-            Harm::InstallerRuns { scales, cluster, machines, before, after, because } => {
-                let (again, because, goes) = match before {
+            Harm::FirmwareChanges { output, hosts } => {
+                let firmware = format!("the output {} changes the firmware of", name(output));
+                let (in_use, consumers) = (in_use(hosts), consumers(hosts, &name));
+                format!("{firmware} {in_use}, at their next preparation or reboot: {consumers}")
+            }
+            Harm::InstallerRuns { scales, machines, before, after, because, .. } => {
+                let files = abbreviated(because.iter().map(|file| name(file)), HOSTS_NAMED);
+                let (again, because, goes) = match before.as_ref().map(|job| name(job)) {
                     None => ("", String::new(), String::new()),
                     Some(job) => {
-                        let files: Vec<String> = because.iter().map(|file| name(file)).collect();
-                        let because = format!(", because of {}", abbreviated(&files, HOSTS_NAMED));
-                        let goes = format!("; Job {} is deleted, even while it runs", name(job));
-                        (" again", because, goes)
+                        let goes = format!("; Job {job} is deleted, even while it runs");
+                        (" again", format!(", because of {files}"), goes)
                     }
                 };
-                let cluster = name(cluster);
                 let machines = machines.map(|count| counted(count, "machine"));
                 let machines = machines.unwrap_or_else(|| "machines".to_owned());
-                let runs = if *scales {
-                    format!("adds workers to {cluster}")
-                } else {
-                    format!("runs{again} on all {machines} of {cluster}")
+                let runs = match scales {
+                    true => format!("adds workers to {cluster}"),
+                    false => format!("runs{again} on all {machines} of {cluster}"),
                 };
                 let after = name(after);
                 format!("the installer {runs} once this is applied{because}: Job {after}{goes}")
             }
-            Harm::MachineAddressChanges { cluster, machines } => {
+            Harm::MachineAddressChanges { machines, .. } => {
                 let changes = machines.iter().map(|ReaddressedMachine { node, before, after }| {
                     format!("{} from {} to {}", name(node), name(before), name(after))
                 });
-                let changes = abbreviated(&changes.collect::<Vec<_>>(), HOSTS_NAMED);
-                let moved = format!("{} of {}", counted(machines.len(), "machine"), name(cluster));
+                let changes = abbreviated(changes, HOSTS_NAMED);
+                let moved = format!("{} of {cluster}", counted(machines.len(), "machine"));
                 format!("{} to another address: {changes}", moves(&moved, machines.len()))
             }
-            Harm::HostMoves { cluster, other, hosts } => {
-                let (cluster, other) = (name(cluster), name(other));
+            Harm::HostMoves { other, hosts, .. } => {
                 let moving = moves(&counted(hosts.len(), "host"), hosts.len());
-                format!("{moving} from {cluster} to {other}: {}", all_named(hosts))
+                format!("{moving} from {cluster} to {}: {}", name(other), all_named(hosts))
             }
-            Harm::ControlPlaneEndpointChanges { cluster, before, after } => {
-                let cluster = name(cluster);
+            Harm::ControlPlaneEndpointChanges { before, after, .. } => {
                 format!("the control-plane endpoint of {cluster} {}", becomes(before, after))
             }
-            Harm::IssuerChanges { cluster, before, after } => {
-                format!("the issuer of {} {}", name(cluster), becomes(before, after))
+            Harm::IssuerChanges { before, after, .. } => {
+                format!("the issuer of {cluster} {}", becomes(before, after))
             }
-            Harm::NodePortChanges { cluster, service, before, after } => {
-                let port = format!("the NodePort of {} in {}", name(service), name(cluster));
-                format!("{port} {}", becomes(before, after))
+            Harm::NodePortChanges { service, before, after, .. } => {
+                let (service, becomes) = (name(service), becomes(before, after));
+                format!("the NodePort of {service} in {cluster} {becomes}")
             }
-            Harm::ImmutableFieldChanges { cluster, change } => {
-                let object = format!("{} {}", change.kind, name(&change.name));
+            Harm::ImmutableFieldChanges {
+                change: ImmutableField { kind, name: object, field },
+                ..
+            } => {
+                let object = name(object);
                 // A successor with a selector that matches the pods adopts them.
-                let remedy = if is_controller(&change.kind) {
+                let remedy = if is_controller(kind) {
                     "delete the object first with `kubectl delete --cascade=orphan`, which keeps its pods running"
                 } else {
                     "revert the change, or delete the object first"
                 };
                 format!(
-                    "{} of {object} in {} changes, which the API server rejects: {remedy}",
-                    change.field,
-                    name(cluster)
+                    "{field} of {kind} {object} in {cluster} changes, which the API server rejects: {remedy}"
                 )
             }
             Harm::RootDeleted { directory } => {
                 format!("{} is deleted: remove all references to it first", name(directory))
             }
-            Harm::RootChangesForm { directory, form } => {
-                let form = match form {
-                    HostsForm::Component => {
-                        "a component: stop applying it, and include it in a kustomization"
-                    }
-                    HostsForm::Overlay => {
-                        "an overlay: remove it from kustomizations, and let an agent apply it"
-                    }
-                };
-                format!("{} becomes {form}", name(directory))
+            Harm::RootChangesForm { directory, form: HostsForm::Component } => {
+                let directory = name(directory);
+                format!(
+                    "{directory} becomes a component: stop applying it, and include it in a kustomization"
+                )
+            }
+            Harm::RootChangesForm { directory, form: HostsForm::Overlay } => {
+                let directory = name(directory);
+                format!(
+                    "{directory} becomes an overlay: remove it from kustomizations, and let an agent apply it"
+                )
             }
             Harm::AgentObjectsDeleted { directory, objects } => {
                 let (are, them) = if *objects == 1 { ("is", "it") } else { ("are", "them") };
+                let (objects, directory) = (counted(*objects, "object"), name(directory));
                 format!(
-                    "{} {are} removed from {}, which deletes the services applied by {them}: detach {them} first",
-                    counted(*objects, "object"),
-                    name(directory)
+                    "{objects} {are} removed from {directory}, which deletes the services applied by {them}: detach {them} first"
                 )
             }
             Harm::OutputMoves { before, after } => {
@@ -162,5 +153,5 @@ fn consumers(hosts: &[ConsumedHost], name: impl Fn(&dyn Display) -> String) -> S
         let node = node.as_ref().map(|node| format!(" ({})", name(node))).unwrap_or_default();
         format!("{}{node} by {}", name(host), name(consumer))
     });
-    abbreviated(&named.collect::<Vec<_>>(), HOSTS_NAMED)
+    abbreviated(named, HOSTS_NAMED)
 }

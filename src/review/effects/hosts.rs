@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::{ChangedFiles, FileState, StateBefore, changed_keys};
 use crate::base::api::assignment::Claim;
 use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
-use crate::base::grouping::grouped;
 use crate::base::layout;
+use crate::base::tree::Tree;
 use crate::input::load::objects;
 use crate::input::settings::outputs::MetadataField;
 use crate::plan::machine_users::{MachineUser, MachineUsers};
@@ -229,28 +229,21 @@ pub(super) fn changes(
     by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
     facts: &ReviewFacts<'_>,
 ) -> BTreeMap<ClusterKey, HostChanges> {
-    let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
-    let texts = files.flat_map(|(path, (was, is))| [(*path, 0, *was), (*path, 1, *is)]);
-    let texts: Vec<(&Utf8Path, usize, Option<&str>)> = texts.collect();
-    let read = |(path, side, text): (&Utf8Path, usize, Option<&str>)| {
-        let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
-        hosts.into_iter().map(move |host| (side, host))
-    };
-    let all: Vec<(usize, GeneratedHost)> = texts.into_par_iter().flat_map_iter(read).collect();
-    let mut by_host: BTreeMap<HostKey, HostEntries> = BTreeMap::new();
-    for (side, host) in all {
-        by_host.entry(host.key.clone()).or_default()[side].push(host);
-    }
+    let by_host = entries_by_host(by_cluster);
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
-    for (host, [was, is]) in &by_host {
-        let is = is.iter().find_map(assignment);
+    let mut metadata: BTreeMap<_, Vec<HostKey>> = BTreeMap::new();
+    for (host, entries) in &by_host {
+        let [was, is] = entries.each_ref().map(|side| side.iter().filter_map(assignment));
+        let is = is.clone().next();
         // A merge may give a host to two clusters, of which one then loses it.
-        let mut all_before = was.iter().filter_map(assignment);
-        let first = all_before.clone().next();
-        let was = all_before.find(|was| Some(*was) != is).or(first);
+        let was = was.clone().find(|was| Some(*was) != is).or(was.clone().next());
         match (was, is) {
             (None, None) => {}
-            (Some(was), Some(is)) if was == is => {}
+            (Some(was), Some(is)) if was == is => {
+                for (field, key, state) in changed_metadata(entries) {
+                    metadata.entry((is.0, field, key, state)).or_default().push(host.clone());
+                }
+            }
             (None, Some((cluster, part))) => {
                 let added = facts.added(host, cluster, part);
                 changes.entry(cluster.clone()).or_default().added.push(added);
@@ -273,49 +266,66 @@ pub(super) fn changes(
                 });
             }
             (Some((cluster, before)), Some((other, after))) => {
-                let follows = facts.is_user(host, other, after);
-                let moved = facts.moved(host, before, other, follows);
-                changes.entry(cluster.clone()).or_default().to_others.push(moved);
-                let moved = facts.moved(host, after, cluster, follows);
-                changes.entry(other.clone()).or_default().from_others.push(moved);
+                let moved = |part: &Part, its_other: &ClusterKey| MovedHost {
+                    host: host.clone(),
+                    part: part.clone(),
+                    other: its_other.clone(),
+                    follows_machine: facts.is_user(host, other, after),
+                    consumer: facts.user(host),
+                };
+                let (leaves, arrives) = (moved(before, other), moved(after, cluster));
+                changes.entry(cluster.clone()).or_default().to_others.push(leaves);
+                changes.entry(other.clone()).or_default().from_others.push(arrives);
             }
         }
     }
-    for (cluster, metadata) in metadata_changes(&by_host) {
-        changes.entry(cluster).or_default().metadata = metadata;
+    for ((cluster, field, key, state), hosts) in metadata {
+        let change = MetadataChange { field, key: key.clone(), state, hosts };
+        changes.entry(cluster.clone()).or_default().metadata.push(change);
     }
     for changes in changes.values_mut() {
-        changes.sort();
         changes.pair();
-        changes.sort();
+        changes.added.sort_by(|a, b| by_role_and_name(&a.part, &b.part));
+        changes.given_back.sort_by(|a, b| by_role_and_name(&a.part, &b.part));
     }
     changes
 }
 
-/// Computes the changed labels and annotations of hosts that stay as they are, by cluster.
-fn metadata_changes(
-    by_host: &BTreeMap<HostKey, HostEntries>,
-) -> BTreeMap<ClusterKey, Vec<MetadataChange>> {
-    let mut hosts_by_change: BTreeMap<_, Vec<HostKey>> = BTreeMap::new();
-    for (host, entries) in by_host {
-        let ([was], [is]) = (entries[0].as_slice(), entries[1].as_slice()) else { continue };
-        let Some((cluster, _)) = assignment(is).filter(|_| assignment(was) == assignment(is))
-        else {
-            continue;
-        };
+/// Reads the hosts in changed files of clusters, in natural order.
+fn entries_by_host(
+    by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
+) -> Vec<(HostKey, HostEntries)> {
+    let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
+    let texts = files.flat_map(|(path, texts)| (0..).zip(texts).map(move |it| (*path, it)));
+    let texts: Vec<(&Utf8Path, (usize, &Option<&str>))> = texts.collect();
+    let read = |(path, (side, text)): (&Utf8Path, (usize, &Option<&str>))| {
+        let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
+        hosts.into_iter().map(move |host| (side, host))
+    };
+    let all: Vec<(usize, GeneratedHost)> = texts.into_par_iter().flat_map_iter(read).collect();
+    let mut by_host: BTreeMap<HostKey, HostEntries> = BTreeMap::new();
+    for (side, host) in all {
+        by_host.entry(host.key.clone()).or_default()[side].push(host);
+    }
+    let mut by_host: Vec<(HostKey, HostEntries)> = by_host.into_iter().collect();
+    by_host.sort_by(|(a, _), (b, _)| in_order(a, b));
+    by_host
+}
+
+/// Returns the labels and annotations that change on a host that stays.
+fn changed_metadata(
+    entries: &HostEntries,
+) -> impl Iterator<Item = (MetadataField, &String, FileState)> {
+    let single = match entries.each_ref().map(Vec::as_slice) {
+        [[was], [is]] => Some((was, is)),
+        _ => None,
+    };
+    single.into_iter().flat_map(|(was, is)| {
         let labels = changed_keys(&was.labels, &is.labels);
         let annotations = changed_keys(&was.annotations, &is.annotations);
-        let labels = labels.map(|(key, state)| (cluster, MetadataField::Labels, key, state));
-        let annotations =
-            annotations.map(|(key, state)| (cluster, MetadataField::Annotations, key, state));
-        for change in labels.chain(annotations) {
-            hosts_by_change.entry(change).or_default().push(host.clone());
-        }
-    }
-    grouped(hosts_by_change.into_iter().map(|((cluster, field, key, state), mut hosts)| {
-        hosts.sort_by(in_order);
-        (cluster.clone(), MetadataChange { field, key: key.clone(), state, hosts })
-    }))
+        let labels = labels.map(|(key, state)| (MetadataField::Labels, key, state));
+        labels.chain(annotations.map(|(key, state)| (MetadataField::Annotations, key, state)))
+    })
 }
 
 /// Recognises a file with a cluster's hosts.
@@ -323,11 +333,17 @@ fn has_hosts(file: &Utf8Path) -> bool {
     file.starts_with(layout::HOSTS) && !layout::is_kustomization(file)
 }
 
-/// State of hosts and clusters.
+/// State of hosts and clusters, and files that clusters share.
 pub(super) struct ReviewFacts<'a> {
     pub(super) before: &'a StateBefore<'a>,
     pub(super) site: &'a Site,
     pub(super) machines: MachineUsers<'a>,
+    /// The output afterwards, including unchanged files.
+    pub(super) later: &'a Tree,
+    /// Changed files that services of several clusters refer to.
+    pub(super) shared: ChangedFiles<'a>,
+    /// Directories of services that refer to those of them that change under the same name.
+    pub(super) edited: BTreeSet<Utf8PathBuf>,
 }
 
 impl ReviewFacts<'_> {
@@ -359,15 +375,13 @@ impl ReviewFacts<'_> {
     }
 
     fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> AddedHost {
-        let claims = self.host(key).into_iter().flat_map(|host| &host.assignment.claims);
-        let mut owners = claims.filter_map(|(claim, _)| match claim {
-            Claim::Cluster(owner, _) => Some(owner),
-            Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_) => None,
-        });
+        let mut claims = self.host(key).into_iter().flat_map(|host| &host.assignment.claims);
+        let is_own =
+            claims.any(|(claim, _)| matches!(claim, Claim::Cluster(owner, _) if owner == cluster));
         AddedHost {
             host: key.clone(),
             part: part.clone(),
-            adopted: owners.any(|owner| owner == cluster) || self.is_user(key, cluster, part),
+            adopted: is_own || self.is_user(key, cluster, part),
             use_known: self.host(key).is_some_and(Host::is_use_known),
         }
     }
@@ -391,22 +405,6 @@ impl ReviewFacts<'_> {
             reason,
             consumer: self.consumer(key, cluster, part),
             use_known: self.host(key).is_some_and(Host::is_use_known),
-        }
-    }
-
-    fn moved(
-        &self,
-        key: &HostKey,
-        part: &Part,
-        other: &ClusterKey,
-        follows_machine: bool,
-    ) -> MovedHost {
-        MovedHost {
-            host: key.clone(),
-            part: part.clone(),
-            other: other.clone(),
-            follows_machine,
-            consumer: self.user(key),
         }
     }
 }
@@ -437,29 +435,21 @@ impl HostChanges {
         self.metadata.iter().flat_map(|change| &change.hosts).collect()
     }
 
-    fn sort(&mut self) {
-        let by_part = |(a, a_host): (&Part, &HostKey), (b, b_host): (&Part, &HostKey)| {
-            by_role_and_name(a, b).then_with(|| in_order(a_host, b_host))
-        };
-        self.added.sort_by(|a, b| by_part((&a.part, &a.host), (&b.part, &b.host)));
-        self.given_back.sort_by(|a, b| by_part((&a.part, &a.host), (&b.part, &b.host)));
-        self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
-        self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
-        self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));
-    }
-
     /// Pairs released and added hosts of the same role, starting with failed ones.
     fn pair(&mut self) {
         let parts: BTreeSet<Part> = self.added.iter().map(|added| added.part.clone()).collect();
         for part in parts {
-            let coming = self.added.extract_if(.., |added| added.part == part && !added.adopted);
-            let mut coming: Vec<AddedHost> = coming.collect();
-            let going = self.given_back.extract_if(.., |given_back| given_back.part == part);
-            let mut going: Vec<ReleasedHost> = going.collect();
-            going.sort_by_key(|given_back| given_back.reason.is_none());
-            let pairs = coming.len().min(going.len());
-            self.added.extend(coming.split_off(pairs));
-            self.given_back.extend(going.split_off(pairs));
+            let is_coming = |added: &AddedHost| added.part == part && !added.adopted;
+            let places = self.added.iter().filter(|added| is_coming(added)).count();
+            let mut going: Vec<ReleasedHost> = Vec::new();
+            for has_reason in [true, false] {
+                let is_going = |host: &mut ReleasedHost| {
+                    host.part == part && host.reason.is_some() == has_reason
+                };
+                let free = places - going.len();
+                going.extend(self.given_back.extract_if(.., is_going).take(free));
+            }
+            let coming = self.added.extract_if(.., |added| is_coming(added));
             let pair = |(given_back, added): (ReleasedHost, AddedHost)| ReplacedHost {
                 given_back,
                 by: added.host,

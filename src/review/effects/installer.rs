@@ -3,14 +3,12 @@
 //! A Job runs once, and its name ends in a hash of its content. So a new name is a new Job, and the
 //! installer runs on the cluster's machines as soon as an agent applies it.
 
-use std::collections::BTreeMap;
-
 use camino::Utf8Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::{ChangedFiles, FileState, Texts, below, config_map, documents};
+use super::{ChangedFiles, FileState, Texts, at, below, config_map, documents};
 use crate::base::api::names::ClusterKey;
 use crate::base::layout;
 use crate::site::inventory::natural;
@@ -67,35 +65,35 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
         return None;
     }
     let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
-    let (before, after) = texts(&files, JOB);
     let [before, after] =
-        [before, after].map(|text| documents(text.unwrap_or_default()).collect::<Vec<Value>>());
-    let (job_before, job_after) = (Job::read(&before, &after), Job::read(&after, &before));
-    let scales = job_after.as_ref().is_some_and(|job| job.scales);
-    let (name_before, name_after) = (job_before.map(|job| job.name), job_after.map(|job| job.name));
-    let (before, after) = texts(&files, ADDRESSES);
-    let [before, after] = [before, after].map(|text| text.map(config_map).unwrap_or_default());
-    Some(InstallerChange {
+        texts(&files, JOB).map(|text| documents(text.unwrap_or_default()).collect::<Vec<Value>>());
+    let (job_before, job_after) = (job(&before, &after), job(&after, &before));
+    let scales = job_after.as_ref().is_some_and(|(_, scales)| *scales);
+    let [job_before, job_after] = [job_before, job_after].map(|job| Some(job?.0));
+    let mut change = InstallerChange {
         state,
-        runs: name_after.is_some() && name_after != name_before,
+        runs: job_after.is_some() && job_after != job_before,
         scales,
-        job_before: name_before,
-        job_after: name_after,
+        job_before,
+        job_after,
         files: match state {
             FileState::Changed => changed_files(&files),
             FileState::Created | FileState::Deleted => Vec::new(),
         },
-        readdressed: readdressed(&before, &after),
-        begin_workloads: with_both_roles_only(&after, &before),
-        end_workloads: with_both_roles_only(&before, &after),
-    })
+        readdressed: Vec::new(),
+        begin_workloads: Vec::new(),
+        end_workloads: Vec::new(),
+    };
+    change.add_machines(texts(&files, ADDRESSES));
+    Some(change)
 }
 
 /// Lists the files whose content changes.
 fn changed_files(files: &ChangedFiles<'_>) -> Vec<String> {
-    let has_changed =
-        |(before, after): &Texts<'_>| before.map(layout::body) != after.map(layout::body);
-    let changed = files.iter().filter(|(_, texts)| has_changed(texts));
+    let changed = files.iter().filter(|(_, texts)| {
+        let [before, after] = texts.map(|text| text.map(layout::body));
+        before != after
+    });
     let names = changed.map(|(file, _)| file.to_string());
     // The name of the Job and the list of files follow from the others.
     let (follow, names): (Vec<_>, Vec<_>) =
@@ -111,76 +109,56 @@ fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
 /// Returns the name of a Job; `None` for other kinds.
 fn name_of_job(document: &Value) -> Option<&Value> {
     let is_job = document.get("kind").and_then(Value::as_str) == Some("Job");
-    document.get("metadata").filter(|_| is_job)?.get("name")
+    at(document, "metadata.name").filter(|_| is_job)
 }
 
-/// A Job that installs Kubernetes.
-struct Job {
-    name: String,
-    /// Set if it only adds workers.
-    scales: bool,
+/// Finds the Job that installs Kubernetes among the documents of its file, and returns its name, and
+/// whether it only adds workers. If there are several, it is the one that the other side of the change
+/// lacks.
+fn job(documents: &[Value], others: &[Value]) -> Option<(String, bool)> {
+    let is_in_others = |name: &Value| others.iter().any(|other| name_of_job(other) == Some(name));
+    let mut jobs = documents.iter().filter_map(|document| Some((document, name_of_job(document)?)));
+    let first = jobs.clone().next()?;
+    let (job, name) = jobs.find(|(_, name)| !is_in_others(name)).unwrap_or(first);
+    let pod = at(job, "spec.template.spec")?;
+    // If the installer is an init container, then the other one only saves the kubeconfig.
+    let containers = pod.get("initContainers").or_else(|| pod.get("containers"))?;
+    let command = containers.get(0)?.get("command").and_then(Value::as_sequence);
+    let adds_workers = |argument: &str| argument == "--scale" || argument.ends_with("scale.yml");
+    let scales = command.into_iter().flatten().filter_map(Value::as_str).any(adds_workers);
+    Some((name.as_str()?.to_owned(), scales))
 }
 
-impl Job {
-    /// Finds the Job among the documents of its file. If there are several, it is the one that the
-    /// other side of the change lacks.
-    fn read(documents: &[Value], others: &[Value]) -> Option<Self> {
-        let is_in_others =
-            |name: &Value| others.iter().any(|other| name_of_job(other) == Some(name));
-        let mut jobs =
-            documents.iter().filter_map(|document| Some((document, name_of_job(document)?)));
-        let first = jobs.clone().next()?;
-        let (job, name) = jobs.find(|(_, name)| !is_in_others(name)).unwrap_or(first);
-        let pod = job.get("spec")?.get("template")?.get("spec")?;
-        // If the installer is an init container, then the other one only saves the kubeconfig.
-        let containers = pod.get("initContainers").or_else(|| pod.get("containers"))?;
-        let command = containers.get(0)?.get("command").and_then(Value::as_sequence);
-        let adds_workers =
-            |argument: &str| argument == "--scale" || argument.ends_with("scale.yml");
-        Some(Self {
-            name: name.as_str()?.to_owned(),
-            scales: command.into_iter().flatten().filter_map(Value::as_str).any(adds_workers),
-        })
+impl InstallerChange {
+    /// Adds the machines on both sides whose address changes, or which start or stop to run workloads.
+    fn add_machines(&mut self, texts: Texts<'_>) {
+        let [before, after] = texts.map(|text| text.map(config_map).unwrap_or_default());
+        let node =
+            |key: &String| Some(ROLES.iter().find_map(|role| key.strip_prefix(role))?.to_owned());
+        let mut nodes: Vec<String> = before.keys().filter_map(node).collect();
+        nodes.sort_by(|a, b| natural(a, b));
+        nodes.dedup();
+        for node in nodes {
+            let addresses = [&before, &after]
+                .map(|addresses| ROLES.map(|role| addresses.get(&format!("{role}{node}"))));
+            let [[master_before, worker_before], [master_after, worker_after]] = addresses;
+            if master_before.is_some() && master_after.is_some() {
+                match (worker_before, worker_after) {
+                    (None, Some(_)) => self.begin_workloads.push(node.clone()),
+                    (Some(_), None) => self.end_workloads.push(node.clone()),
+                    _ => {}
+                }
+            }
+            // A machine with both roles has one address.
+            let sides = (worker_before.or(master_before), worker_after.or(master_after));
+            if let (Some(before), Some(after)) = sides
+                && before != after
+            {
+                let (before, after) = (before.clone(), after.clone());
+                self.readdressed.push(ReaddressedMachine { node, before, after });
+            }
+        }
     }
-}
-
-/// Lists the masters on both sides that are also workers on `this` side only.
-fn with_both_roles_only(
-    this: &BTreeMap<String, String>,
-    other: &BTreeMap<String, String>,
-) -> Vec<String> {
-    let [master, worker] = ROLES;
-    let is = |addresses: &BTreeMap<String, String>, role: &str, node: &str| {
-        addresses.contains_key(&format!("{role}{node}"))
-    };
-    let masters = this.keys().filter_map(|key| key.strip_prefix(master));
-    let only = masters.filter(|node| {
-        is(other, master, node) && is(this, worker, node) && !is(other, worker, node)
-    });
-    let mut only: Vec<String> = only.map(str::to_owned).collect();
-    only.sort_by(|a, b| natural(a, b));
-    only
-}
-
-/// Lists machines whose address changes. A machine with both roles counts once.
-fn readdressed(
-    before: &BTreeMap<String, String>,
-    after: &BTreeMap<String, String>,
-) -> Vec<ReaddressedMachine> {
-    let [before, mut after] = [before, after].map(|addresses| {
-        let nodes = addresses.iter().filter_map(|(key, address)| {
-            let node = ROLES.iter().find_map(|role| key.strip_prefix(role))?;
-            Some((node.to_owned(), address.clone()))
-        });
-        nodes.collect::<BTreeMap<String, String>>()
-    });
-    let changed = before.into_iter().filter_map(|(node, before)| {
-        let after = after.remove(&node).filter(|after| *after != before)?;
-        Some(ReaddressedMachine { node, before, after })
-    });
-    let mut changed: Vec<ReaddressedMachine> = changed.collect();
-    changed.sort_by(|a, b| natural(&a.node, &b.node));
-    changed
 }
 
 #[cfg(test)]
@@ -215,7 +193,7 @@ mod tests {
         let files = paths
             .iter()
             .zip(files)
-            .map(|(path, (_, was, is))| (path.as_path(), (text(*was), text(*is))));
+            .map(|(path, (_, was, is))| (path.as_path(), [text(*was), text(*is)]));
         change(&cluster, &files.collect()).unwrap()
     }
 

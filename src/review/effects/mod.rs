@@ -3,23 +3,20 @@
 //! * `hosts`: hosts that clusters gain, release, replace and hand over.
 //! * `services`: services that are created, changed and deleted; `service_files`: their files.
 //! * `outputs`: outputs that are created, changed and deleted.
-//! * `built`: what kustomize builds of a service's files.
-//! * `immutable`: changes of services that the API server rejects.
+//! * `built`: what kustomize builds of a service's files, and changes that the API server rejects.
 //! * `endpoints`: addresses of clusters.
 //! * `installer`: runs of the Kubernetes installer on the machines of a Provisioning, with reasons.
-//! * `shared`: changes outside of clusters; `agents`: changes of Flux and Argo CD objects.
+//! * `shared`: changes outside of clusters, such as those of Flux and Argo CD objects.
 //! * `dangers`: changes that can cause an outage or a loss; `harm_message`: their messages.
 //!
 //! A review compares the changed files only, before and after, so it holds whatever caused the
 //! changes. The state of hosts comes from the site. Nothing is read from disk.
 
-pub mod agents;
 mod built;
 pub mod dangers;
 pub mod endpoints;
 mod harm_message;
 pub mod hosts;
-mod immutable;
 pub mod installer;
 pub mod outputs;
 mod service_files;
@@ -46,16 +43,15 @@ use crate::site::Site;
 use crate::site::inventory::Inventory;
 use crate::site::request::ClusterKind;
 
-pub use agents::AgentObjects;
+pub use built::ImmutableField;
 pub use dangers::{Danger, Harm};
 pub use endpoints::{EndpointChange, EndpointKind};
 pub use hosts::HostChanges;
 use hosts::ReviewFacts;
-pub use immutable::ImmutableField;
 pub use installer::{InstallerChange, ReaddressedMachine};
 pub use outputs::OutputChange;
 pub use services::{Aspect, ServiceChange};
-pub use shared::{ChangedRoot, ReleasedObservedHost, SharedChanges};
+pub use shared::{AgentObjects, ChangedRoot, ReleasedObservedHost, SharedChanges};
 
 /// Meaning of a set of changes for clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -168,7 +164,7 @@ pub struct StateBefore<'a> {
 }
 
 /// Texts of a file before and after; `None` if the file does not exist.
-type Texts<'a> = (Option<&'a str>, Option<&'a str>);
+type Texts<'a> = [Option<&'a str>; 2];
 
 /// Changed files of a cluster or a part of it, by path relative to its directory.
 type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
@@ -199,7 +195,7 @@ impl Review {
         let mut outside_clusters: ChangedFiles<'_> = BTreeMap::new();
         let located = changes.files.par_iter().map(|(path, change)| {
             let path = path.strip_prefix(output).unwrap_or(path);
-            (layout::cluster_of(path), path, change.texts())
+            (layout::cluster_of(path), path, Texts::from(change.texts()))
         });
         for (cluster, path, texts) in located.collect::<Vec<_>>() {
             match cluster {
@@ -207,17 +203,14 @@ impl Review {
                 None => outside_clusters.insert(path, texts),
             };
         }
-        let shared_files: ChangedFiles<'_> = outside_clusters
-            .iter()
-            .filter(|(path, _)| path.starts_with(layout::SHARED))
-            .map(|(path, texts)| (*path, *texts))
-            .collect();
-        let edited = service_files::with_edited_files(&shared_files, later);
+        let mut shared = outside_clusters.clone();
+        shared.retain(|path, _| path.starts_with(layout::SHARED));
+        let edited = service_files::with_edited_files(&shared, later);
         for cluster in edited.iter().filter_map(|service| layout::cluster_of(service)) {
             by_cluster.entry(cluster).or_default();
         }
         let machines = MachineUsers::new(site);
-        let facts = ReviewFacts { before, site, machines };
+        let facts = ReviewFacts { before, site, machines, later, shared, edited };
         let hosts = hosts::changes(&by_cluster, &facts);
         let review = |(cluster, files): (&ClusterKey, &ChangedFiles<'_>)| ClusterReview {
             kind: facts.kind(cluster, files),
@@ -227,11 +220,8 @@ impl Review {
                 true => FileState::Deleted,
             },
             hosts: hosts.get(cluster).cloned().unwrap_or_default(),
-            services: services::changes(cluster, files, &shared_files, &edited, later),
-            outputs: {
-                let directory = layout::cluster_directory(cluster);
-                outputs::changes(&directory, files, &shared_files, later, &facts)
-            },
+            services: services::changes(cluster, files, &facts),
+            outputs: outputs::changes(&layout::cluster_directory(cluster), files, &facts),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| FileState::from_sides(*texts)).collect(),
@@ -242,8 +232,7 @@ impl Review {
             changes.files.get(&output.join(file)).is_some_and(|change| change.after.is_none())
         };
         let mut shared = shared::changes(&outside_clusters, &facts, &is_gone);
-        let (directory, none) = (Utf8Path::new(SITE), ChangedFiles::new());
-        shared.outputs = outputs::changes(directory, &outside_clusters, &none, later, &facts);
+        shared.outputs = outputs::changes(Utf8Path::new(SITE), &outside_clusters, &facts);
         Self {
             dangers: dangers::dangers(&clusters, &shared, site, before.output),
             totals: Totals::new(&clusters, &shared, changes),
@@ -251,14 +240,10 @@ impl Review {
             shared,
         }
     }
-}
 
-impl Review {
     /// Prepends the dangers of changes that the base had not generated.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
-        let base_dangers =
-            brought.dangers.iter().map(|danger| Danger::new(danger.harm.clone(), true));
-        self.dangers.splice(0..0, base_dangers);
+        self.dangers.splice(0..0, brought.dangers.iter().cloned().map(Danger::from_base));
     }
 }
 
@@ -275,10 +260,10 @@ pub(crate) fn outlived<'a>(
 
 impl FileState {
     /// Returns the state of something that differs.
-    pub(crate) fn from_sides<T>(sides: (Option<T>, Option<T>)) -> Self {
+    pub(crate) fn from_sides<T>(sides: [Option<T>; 2]) -> Self {
         match sides {
-            (None, _) => FileState::Created,
-            (_, None) => FileState::Deleted,
+            [None, _] => FileState::Created,
+            [_, None] => FileState::Deleted,
             _ => FileState::Changed,
         }
     }
@@ -293,7 +278,7 @@ impl FileState {
 
 impl From<&Change> for FileState {
     fn from(change: &Change) -> Self {
-        FileState::from_sides(change.texts())
+        FileState::from_sides(change.texts().into())
     }
 }
 
@@ -359,8 +344,8 @@ fn changed_keys<'m, K: Ord, V: PartialEq>(
     after: &'m BTreeMap<K, V>,
 ) -> impl Iterator<Item = (&'m K, FileState)> {
     let keys: BTreeSet<&K> = before.keys().chain(after.keys()).collect();
-    let sides = keys.into_iter().map(|key| (key, (before.get(key), after.get(key))));
-    let changed = sides.filter(|(_, (before, after))| before != after);
+    let sides = keys.into_iter().map(|key| (key, [before.get(key), after.get(key)]));
+    let changed = sides.filter(|(_, [before, after])| before != after);
     changed.map(|(key, sides)| (key, FileState::from_sides(sides)))
 }
 
@@ -377,6 +362,11 @@ fn config_map(text: &str) -> BTreeMap<String, String> {
 /// Returns the readable documents of a text.
 fn documents(text: &str) -> impl Iterator<Item = Value> {
     texts_of_documents(text).filter_map(bounded::parse)
+}
+
+/// Returns the value at the path of a field, such as `metadata.name`.
+fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
+    field.split('.').try_fold(object, |value, key| value.get(key))
 }
 
 /// Selects the files below a directory, by paths relative to it.

@@ -7,18 +7,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::built::{ConfigMapEntry, ServiceBuild};
+use super::built::{ConfigMapEntry, ServiceBuild, changed_immutable_fields};
 use super::hosts::{ConsumedHost, ReviewFacts};
-use super::service_files::{ServiceFiles, by_part};
+use super::service_files::{ServiceVersion, by_part};
 use super::{
-    ChangeCounts, ChangedFiles, FileState, ImmutableField, below, changed_keys, documents,
-    immutable,
+    ChangeCounts, ChangedFiles, FileState, ImmutableField, at, below, changed_keys, documents,
 };
 use crate::base::api::names::HostKey;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::grouping::grouped;
 use crate::base::layout;
-use crate::base::tree::Tree;
 
 /// Change of an output of a cluster or of the site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -39,27 +37,25 @@ pub struct OutputChange {
 const FIRMWARE: [&str; 3] = ["HostFirmwareComponents", "HostFirmwareSettings", "HostUpdatePolicy"];
 
 /// Computes the changes of outputs. `above` is the directory of a cluster, or of all outputs for the
-/// site, `shared` are changed shared files, and `later` is the later output.
-pub(super) fn changes<'a>(
+/// site.
+pub(super) fn changes(
     above: &Utf8Path,
-    files: &ChangedFiles<'a>,
-    shared: &ChangedFiles<'a>,
-    later: &'a Tree,
+    files: &ChangedFiles<'_>,
     facts: &ReviewFacts<'_>,
 ) -> Vec<OutputChange> {
     let is_output = |(part, _): &(&str, ChangedFiles<'_>)| {
         *part != layout::INSTALLER && ServiceKind::with_directory(part).is_none()
     };
-    let change = |(output, changed): (&str, ChangedFiles<'a>)| {
-        let files = ServiceFiles::new(&above.join(output), changed, shared, later);
-        let sides = (files.before.own.first_key_value(), files.after.own.first_key_value());
-        let [before, after] = [&files.before, &files.after].map(ServiceBuild::new);
+    let change = |(output, changed): (&str, ChangedFiles<'_>)| {
+        let directory = above.join(output);
+        let versions = ServiceVersion::before_and_after(&directory, &changed, facts);
+        let [before, after] = versions.each_ref().map(ServiceBuild::new);
         OutputChange {
             output: output.to_owned(),
-            state: FileState::from_sides(sides),
+            state: FileState::from_sides(versions.each_ref().map(|it| it.own.first_key_value())),
             objects: objects(&before, &after),
-            immutable: immutable::changes(&before, &after),
-            firmware: firmware(&files.changed, facts),
+            immutable: changed_immutable_fields(&before, &after),
+            firmware: firmware(&changed, facts),
         }
     };
     by_part(&below(files, above)).into_iter().filter(is_output).map(change).collect()
@@ -68,9 +64,8 @@ pub(super) fn changes<'a>(
 /// Returns the hosts in use whose firmware settings differ in changed files.
 fn firmware(changed: &ChangedFiles<'_>, facts: &ReviewFacts<'_>) -> Vec<ConsumedHost> {
     let mut hosts = BTreeSet::new();
-    for (before, after) in changed.values() {
-        let [before, after] =
-            [before, after].map(|text| firmware_objects(text.unwrap_or_default()));
+    for texts in changed.values() {
+        let [before, after] = texts.map(|text| firmware_objects(text.unwrap_or_default()));
         hosts.extend(changed_keys(&before, &after).map(|((_, host), _)| host.clone()));
     }
     let consumed = |host| ConsumedHost::new(host, &facts.user(host), &None);
@@ -85,9 +80,9 @@ fn firmware_objects(text: &str) -> BTreeMap<(String, HostKey), Value> {
     }
     let firmware = documents(text).filter_map(|object| {
         let kind = object.get("kind")?.as_str().filter(|kind| FIRMWARE.contains(kind))?.to_owned();
-        let metadata = object.get("metadata")?;
-        let [namespace, name] = ["namespace", "name"].map(|field| metadata.get(field)?.as_str());
-        let (namespace, name) = (namespace?.parse().ok()?, name?.parse().ok()?);
+        let text = |field: &str| at(&object, field)?.as_str();
+        let namespace = text("metadata.namespace")?.parse().ok()?;
+        let name = text("metadata.name")?.parse().ok()?;
         Some(((kind, HostKey { namespace, name }), object))
     });
     firmware.collect()

@@ -4,22 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{ChangedFiles, Texts};
+use super::hosts::ReviewFacts;
+use super::{ChangedFiles, below};
 use crate::base::layout;
 use crate::base::tree::{Tree, TreePath, files_below};
 
 /// Texts of files, by path relative to their directory.
 pub(super) type Files<'a> = BTreeMap<&'a Utf8Path, &'a str>;
-
-/// Changes of a service's files.
-pub(super) struct ServiceFiles<'a> {
-    /// Its changed files, by path relative to its directory.
-    pub(super) changed: ChangedFiles<'a>,
-    /// All files before.
-    pub(super) before: ServiceVersion<'a>,
-    /// All files after.
-    pub(super) after: ServiceVersion<'a>,
-}
 
 /// Files of a service before or after the changes.
 #[derive(Debug, Default)]
@@ -30,30 +21,24 @@ pub(super) struct ServiceVersion<'a> {
     pub(super) shared: Files<'a>,
 }
 
-impl<'a> ServiceFiles<'a> {
-    /// Collects the files of the service in `directory`, given its changed files, the changed
-    /// shared files and the later output.
-    pub(super) fn new(
+impl<'a> ServiceVersion<'a> {
+    /// Collects the files of the service in `directory` before and after.
+    pub(super) fn before_and_after(
         directory: &Utf8Path,
-        changed: ChangedFiles<'a>,
-        changed_shared: &ChangedFiles<'a>,
-        later: &'a Tree,
-    ) -> Self {
-        let side = |of: fn(&Texts<'a>) -> Option<&'a str>| {
-            let own = files(directory, &changed, later, of);
+        changed: &ChangedFiles<'a>,
+        facts: &ReviewFacts<'a>,
+    ) -> [Self; 2] {
+        let file = directory.join(layout::KUSTOMIZATION);
+        [0, 1].map(|side| {
+            let own = files(directory, changed, facts.later, side);
             let kustomization = own.get(Utf8Path::new(layout::KUSTOMIZATION));
-            let file = directory.join(layout::KUSTOMIZATION);
-            let references = kustomization
-                .map(|text| layout::shared_directories(&file, text))
-                .unwrap_or_default();
-            let shared = references.iter().flat_map(|shared| {
-                let changed = super::below(changed_shared, shared);
-                files(shared, &changed, later, of)
-            });
-            let shared = shared.collect();
-            ServiceVersion { own, shared }
-        };
-        Self { before: side(|texts| texts.0), after: side(|texts| texts.1), changed }
+            let references = kustomization.map(|text| layout::shared_directories(&file, text));
+            let shared = references
+                .iter()
+                .flatten()
+                .flat_map(|shared| files(shared, &below(&facts.shared, shared), facts.later, side));
+            ServiceVersion { shared: shared.collect(), own }
+        })
     }
 }
 
@@ -76,12 +61,12 @@ fn files<'a>(
     directory: &Utf8Path,
     changed: &ChangedFiles<'a>,
     later: &'a Tree,
-    of: fn(&Texts<'a>) -> Option<&'a str>,
+    side: usize,
 ) -> Files<'a> {
     let unchanged = files_below(later, directory)
         .filter_map(|(path, text)| Some((path.strip_prefix(directory).ok()?, text.as_str())))
         .filter(|(path, _)| !changed.contains_key(path));
-    let changed = changed.iter().filter_map(|(path, texts)| Some((*path, of(texts)?)));
+    let changed = changed.iter().filter_map(|(path, texts)| Some((*path, texts[side]?)));
     unchanged.chain(changed).collect()
 }
 
@@ -93,7 +78,7 @@ pub(super) fn with_edited_files(
 ) -> BTreeSet<Utf8PathBuf> {
     let edited: BTreeSet<Utf8PathBuf> = changed_shared
         .iter()
-        .filter(|(_, texts)| matches!(texts, (Some(_), Some(_))))
+        .filter(|(_, texts)| matches!(texts, [Some(_), Some(_)]))
         .filter_map(|(path, _)| path.ancestors().nth(path.iter().count().checked_sub(3)?))
         .map(Utf8Path::to_owned)
         .collect();

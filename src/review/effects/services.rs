@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::built::ServiceBuild;
-use super::service_files::{ServiceFiles, by_part};
-use super::{ChangedFiles, FileState, ImmutableField, Texts, below, changed_keys, immutable};
+use super::built::{ServiceBuild, changed_immutable_fields};
+use super::hosts::ReviewFacts;
+use super::service_files::{ServiceVersion, by_part};
+use super::{ChangedFiles, FileState, ImmutableField, Texts, below, changed_keys};
 use crate::base::api::names::ClusterKey;
 pub use crate::base::api::service_kind::Aspect;
 use crate::base::api::service_kind::ServiceKind;
 use crate::base::layout;
-use crate::base::tree::Tree;
 
 /// Change of one of a cluster's services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -34,25 +34,21 @@ pub struct ServiceChange {
 }
 
 /// Computes the changes of a cluster's services.
-///
-/// `shared` are changed shared files. `edited` are the directories that refer to those of them that
-/// change under the same name. `later` is the later output, including unchanged files.
-pub(super) fn changes<'a>(
+pub(super) fn changes(
     cluster: &ClusterKey,
-    files: &ChangedFiles<'a>,
-    shared: &ChangedFiles<'a>,
-    edited: &'a BTreeSet<Utf8PathBuf>,
-    later: &'a Tree,
+    files: &ChangedFiles<'_>,
+    facts: &ReviewFacts<'_>,
 ) -> Vec<ServiceChange> {
     let directory = layout::cluster_directory(cluster);
-    let edited = edited.iter().filter_map(|referring| referring.strip_prefix(&directory).ok());
+    let edited =
+        facts.edited.iter().filter_map(|referring| referring.strip_prefix(&directory).ok());
     let edited = edited.filter_map(|referring| referring.iter().next());
     let mut by_service: BTreeMap<&str, ChangedFiles<'_>> =
         edited.map(|service| (service, ChangedFiles::new())).collect();
     // Other files are the cluster's own kustomization, its installer and its outputs.
     let parts = by_part(&below(files, &directory)).into_iter();
     by_service.extend(parts.filter(|(part, _)| ServiceKind::with_directory(part).is_some()));
-    let change = |(service, files): (&str, ChangedFiles<'a>)| {
+    let change = |(service, files): (&str, ChangedFiles<'_>)| {
         // The cluster's kustomization lists exactly the existing services, so each has a
         // kustomization of its own.
         let state = FileState::by_witness(&files, layout::KUSTOMIZATION);
@@ -64,12 +60,12 @@ pub(super) fn changes<'a>(
             immutable: Vec::new(),
         };
         if state == FileState::Changed {
-            let files = ServiceFiles::new(&directory.join(service), files, shared, later);
-            let (before, after) =
-                (ServiceBuild::new(&files.before), ServiceBuild::new(&files.after));
-            change.aspects = aspects(service, &files.changed, &before, &after);
+            let directory = directory.join(service);
+            let versions = ServiceVersion::before_and_after(&directory, &files, facts);
+            let [before, after] = versions.each_ref().map(ServiceBuild::new);
+            change.aspects = aspects(service, &files, &before, &after);
             change.restarts = before.pods() != after.pods();
-            change.immutable = immutable::changes(&before, &after);
+            change.immutable = changed_immutable_fields(&before, &after);
         }
         change
     };
@@ -104,8 +100,7 @@ fn aspects(
     }
     // Files that the build does not read, such as those for tenants.
     let is_other = |(path, texts): (&&Utf8Path, &Texts<'_>)| {
-        let [before_body, after_body] =
-            [texts.0, texts.1].map(|text| layout::body(text.unwrap_or_default()));
+        let [before_body, after_body] = texts.map(|it| layout::body(it.unwrap_or_default()));
         !before.read.contains(path) && !after.read.contains(path) && before_body != after_body
     };
     if before.others != after.others || changed.iter().any(is_other) {
@@ -132,7 +127,7 @@ fn line_aspects(words: &BTreeMap<String, Aspect>, before: &str, after: &str) -> 
         }
         by_aspect
     };
-    let (before, after) = (by_aspect(before), by_aspect(after));
+    let [before, after] = [before, after].map(by_aspect);
     changed_keys(&before, &after).map(|(aspect, _)| *aspect).collect()
 }
 
@@ -161,10 +156,9 @@ fn differences(
             }
         }
         (Value::Sequence(before), Value::Sequence(after)) if before.len() == after.len() => {
-            before
-                .iter()
-                .zip(after)
-                .for_each(|(before, after)| differences(before, after, within, aspects));
+            for (before, after) in before.iter().zip(after) {
+                differences(before, after, within, aspects);
+            }
         }
         _ if before != after => aspects.extend([within.unwrap_or(Aspect::Configuration)]),
         _ => {}

@@ -2,13 +2,14 @@
 //! host has it, that host receives all traffic of the tenant. The endpoint of a Cluster with several
 //! control planes is no host's either, and no pool gives it to a Machine.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
 use super::{service_field, services};
 use crate::base::api::ipam::ADDRESSES;
-use crate::base::api::names::{ClusterKey, Role};
+use crate::base::api::names::Role;
 use crate::base::finding::{Code, Finding, Place};
+use crate::base::grouping::grouped;
 use crate::plan::Plan;
 use crate::plan::eligibility::{RequiredSystem, unusable};
 use crate::site::Site;
@@ -19,25 +20,21 @@ use crate::site::request::Cluster;
 /// Finds clusterIPs that belong to an assigned host or to one that tenants can claim. Other hosts
 /// in use may be nodes of the base cluster.
 pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
-    type Field = &'static str;
-    let mut asked: BTreeMap<(&ClusterKey, Field, IpAddr), Vec<Place>> = BTreeMap::new();
-    for (cluster, service) in services(clusters) {
-        if let Some(address) = service.cluster_ip.map(|address| address.to_canonical()) {
-            let place = service_field(cluster, service, "clusterIP");
-            asked.entry((&cluster.key, "clusterIP", address)).or_default().push(place);
-        }
-    }
-    for cluster in clusters {
-        let control_planes = cluster.node_sets.iter();
-        let mut control_planes = control_planes.filter(|(part, _)| part.role == Role::ControlPlane);
-        let endpoint = cluster.endpoint.as_ref();
-        // A single one may have the address of the API itself.
-        if let Some(endpoint) = endpoint.filter(|_| control_planes.any(|(_, it)| it.active > 1)) {
-            let address = endpoint.address.to_canonical();
-            let key = (&cluster.key, "controlPlaneEndpoint", address);
-            asked.entry(key).or_default().push(endpoint.at.place());
-        }
-    }
+    let cluster_ips = services(clusters).filter_map(|(cluster, service)| {
+        let key = (&cluster.key, "clusterIP", service.cluster_ip?.to_canonical());
+        Some((key, service_field(cluster, service, "clusterIP")))
+    });
+    // A single control plane may have the address of the API itself.
+    let is_shared = |cluster: &&&Cluster| {
+        let mut node_sets = cluster.node_sets.iter();
+        node_sets.any(|(part, node_set)| part.role == Role::ControlPlane && node_set.active > 1)
+    };
+    let endpoints = clusters.iter().filter(is_shared).filter_map(|cluster| {
+        let endpoint = cluster.endpoint.as_ref()?;
+        let key = (&cluster.key, "controlPlaneEndpoint", endpoint.address.to_canonical());
+        Some((key, endpoint.at.place()))
+    });
+    let asked = grouped(cluster_ips.chain(endpoints));
     let is_asked: HashSet<IpAddr> = asked.keys().map(|(.., address)| *address).collect();
     let mut hosts: HashMap<IpAddr, &Host> = HashMap::new();
     for host in &site.inventory.hosts {
@@ -87,36 +84,29 @@ pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) 
     let hosts = &site.inventory.hosts;
     let interfaces = services(clusters).filter_map(|(_, service)| service.interface.as_deref());
     let interfaces: BTreeSet<&str> = interfaces.collect();
-    let mut by_address: BTreeMap<(IpAddr, &str), BTreeSet<usize>> = BTreeMap::new();
-    let mut add = |interface, address: IpAddr, host| {
-        by_address.entry((address.to_canonical(), interface)).or_default().insert(host);
-    };
-    for (index, host) in hosts.iter().enumerate() {
-        for (interface, known) in &host.network.addresses {
-            // Inspected addresses come and go.
-            if known.source != AddressSource::Inspection {
-                add(interface, known.address, index);
-            }
-        }
-        for interface in &interfaces {
-            if let Ok(address) = host.address(interface) {
-                add(interface, address, index);
-            }
-        }
-    }
-    let placements = clusters.iter().filter_map(|it| Some((it, plan.clusters.get(&it.key)?)));
-    for (cluster, placement) in placements {
-        for (part, placed) in placement.iter().filter(|(part, _)| part.node.is_some()) {
-            let Some(node_set) = cluster.node_sets.get(part) else { continue };
-            for host in placed.iter().map(|placed| placed.host) {
-                if let Some(address) = node_set.installer_address(&hosts[host]) {
-                    add("", address, host);
-                }
-            }
-        }
-    }
-    let shared = by_address.into_iter().filter(|(_, sharing)| sharing.len() > 1);
-    let report = |((address, interface), sharing): ((IpAddr, &str), BTreeSet<usize>)| {
+    let of_hosts = hosts.iter().enumerate().flat_map(|(index, host)| {
+        // Inspected addresses come and go.
+        let given = host.network.addresses.iter();
+        let given = given.filter(|(_, known)| known.source != AddressSource::Inspection);
+        let given = given.map(|(interface, known)| (interface.as_str(), known.address));
+        let reached = interfaces.iter();
+        let reached = reached.filter_map(|it| Some((*it, host.address(it).ok()?)));
+        let all = given.chain(reached);
+        all.map(move |(interface, address)| ((address.to_canonical(), interface), index))
+    });
+    let machines = clusters.iter().flat_map(|cluster| cluster.parts());
+    let machines = machines.filter(|(_, part, _)| part.node.is_some());
+    let of_machines = machines.flat_map(|(cluster, part, machine)| {
+        let placed = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
+        let placed = placed.into_iter().flatten().map(|placed| placed.host);
+        placed.filter_map(move |host| {
+            let address = machine.installer_address(&hosts[host])?;
+            Some(((address.to_canonical(), ""), host))
+        })
+    });
+    let all: BTreeSet<((IpAddr, &str), usize)> = of_hosts.chain(of_machines).collect();
+    let shared = grouped(all).into_iter().filter(|(_, sharing)| sharing.len() > 1);
+    let report = |((address, interface), sharing): ((IpAddr, &str), Vec<usize>)| {
         let on = if interface.is_empty() { "" } else { &format!(" on `{interface}`") };
         let message = format!("{} hosts have the address {address}{on}", sharing.len());
         let sharing = sharing.into_iter().map(|host| &hosts[host]);

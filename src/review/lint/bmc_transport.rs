@@ -1,6 +1,7 @@
 //! Rule: a jump host logs in to BMCs that no certificate identifies. Whoever answers at their address
 //! gets the password.
 
+use super::assigned_hosts;
 use crate::base::api::bmc::BmcAddress;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::text::counted;
@@ -18,33 +19,25 @@ pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Opt
     let (mut plain, mut unverified): (Vec<&Host>, Vec<&Host>) = (Vec::new(), Vec::new());
     let has_jump_host =
         |cluster: &&&Cluster| cluster.services.iter().any(|service| service.kind.logs_in_to_bmcs);
-    for cluster in clusters.iter().filter(has_jump_host) {
-        let placement = plan.clusters.get(&cluster.key);
-        for assigned in placement.into_iter().flat_map(|placement| placement.values().flatten()) {
-            let host = &site.inventory.hosts[assigned.host];
-            let Some(bmc) = host.bmc() else {
-                continue;
-            };
-            // Jump hosts use only Redfish.
-            match BmcAddress::parse(&bmc.address).ok().filter(BmcAddress::is_redfish) {
-                Some(address) if address.transport() == "http" => plain.push(host),
-                Some(_) if bmc.disable_certificate_verification => unverified.push(host),
-                _ => {}
-            }
+    let behind = clusters.iter().filter(has_jump_host);
+    for host in behind.flat_map(|cluster| assigned_hosts(site, plan, cluster)) {
+        let Some(bmc) = host.bmc() else { continue };
+        // Jump hosts use only Redfish.
+        match BmcAddress::parse(&bmc.address).ok().filter(BmcAddress::is_redfish) {
+            Some(address) if address.transport() == "http" => plain.push(host),
+            Some(_) if bmc.disable_certificate_verification => unverified.push(host),
+            _ => {}
         }
     }
+    let unset = "with `disableCertificateVerification`";
     let parts = [
-        (&plain, "without TLS", ["spec", "bmc", "address"]),
-        (
-            &unverified,
-            "with `disableCertificateVerification`",
-            ["spec", "bmc", "disableCertificateVerification"],
-        ),
+        (&plain, "without TLS", "address"),
+        (&unverified, unset, "disableCertificateVerification"),
     ];
-    let parts = parts.iter().filter_map(|(hosts, what, route)| {
+    let parts = parts.into_iter().filter_map(|(hosts, what, field)| {
         let first = hosts.first()?;
         let words = format!("{} {what}, such as that of host `{}`", hosts.len(), first.key);
-        Some((words, first.origin.at(*route)))
+        Some((words, first.origin.at(["spec", "bmc", field])))
     });
     let (words, places): (Vec<String>, Vec<Place>) = parts.unzip();
     let (first, others) = places.split_first()?;

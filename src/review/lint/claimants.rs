@@ -33,9 +33,8 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for RivalClaims { matching, claims } in &groups {
         let unused = matching.iter().filter(|host| hosts[**host].live.usage.is_none());
-        let (taken, left): (Vec<&usize>, Vec<&usize>) =
-            unused.partition(|host| assigned.contains(*host));
-        let (taken, left) = (taken.len(), left.len());
+        let taken = unused.clone().filter(|host| assigned.contains(*host)).count();
+        let left = unused.count() - taken;
         // Others that can take some of these hosts, and none besides.
         let is_within = |other: &[usize]| {
             !other.is_empty() && other.iter().all(|it| matching.binary_search(it).is_ok())

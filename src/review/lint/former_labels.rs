@@ -7,19 +7,15 @@ use crate::site::Site;
 pub(super) fn kept(site: &Site) -> Option<Finding> {
     let assignment = &site.settings.assignment;
     assignment.former.as_ref()?;
-    let (mut shown, mut labelled) = (0, 0);
-    for (key, held) in &site.state.held {
-        let (Some(host), Some(held)) = (site.inventory.host(key), held.first()) else {
-            continue;
-        };
-        if host.live.origin.is_some() {
-            let keys = &host.assignment.in_snapshot;
-            let mut expected = assignment.labels.keys(&held.cluster, &held.part);
-            shown += 1;
-            labelled += usize::from(expected.all(|key| keys.contains(&key)));
-        }
-    }
-    let step = match shown {
+    let are_labelled = site.state.held.iter().filter_map(|(key, held)| {
+        let (host, held) = (site.inventory.host(key)?, held.first()?);
+        host.live.origin.as_ref()?;
+        let mut expected = assignment.labels.keys(&held.cluster, &held.part);
+        Some(expected.all(|key| host.assignment.in_snapshot.contains(&key)))
+    });
+    let are_labelled: Vec<bool> = are_labelled.collect();
+    let labelled = are_labelled.iter().filter(|is_labelled| **is_labelled).count();
+    let step = match are_labelled.len() {
         0 => "step 1 of 2: apply this, and move your own selectors to the new labels; step 2: when all hosts have them, \
               remove `assignment.former` (no snapshot shows which hosts do)"
             .to_owned(),

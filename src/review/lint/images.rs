@@ -13,10 +13,8 @@ pub(super) fn unversioned_or_outdated(
 ) -> Option<Finding> {
     let (image, advice) = (ImageReference::parse(&service.image), &service.kind.image);
     let (message, help) = unversioned(&image, advice).or_else(|| outdated(&image, advice))?;
-    let finding = Finding::new(Code::UnsuitableImage, message)
-        .at(service_field(cluster, service, "image"))
-        .help(help);
-    Some(finding.for_cluster(&cluster.key))
+    let place = service_field(cluster, service, "image");
+    Some(Finding::new(Code::UnsuitableImage, message).at(place).help(help))
 }
 
 /// Returns the problem of an image without a version, with help.
@@ -56,14 +54,11 @@ struct ImageReference<'a> {
 
 impl<'a> ImageReference<'a> {
     fn parse(reference: &'a str) -> Self {
-        let (tagged, digest) = reference
-            .split_once('@')
-            .map_or((reference, None), |(tagged, digest)| (tagged, Some(digest)));
+        let tagged = reference.split('@').next().unwrap_or_default();
         // A colon before the last slash separates a registry's port.
         let last = tagged.rsplit('/').next().unwrap_or_default();
-        let (name, tag) =
-            last.split_once(':').map_or((last, None), |(name, tag)| (name, Some(tag)));
-        Self { name, tag, has_digest: digest.is_some() }
+        let (name, tag) = last.split_once(':').unzip();
+        Self { name: name.unwrap_or(last), tag, has_digest: reference.contains('@') }
     }
 }
 

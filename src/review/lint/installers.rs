@@ -14,9 +14,10 @@ pub(super) fn failing(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
         clusters.iter().filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
     let findings = installed.flat_map(|(cluster, installation)| {
         let network = unknown_network(site, cluster, installation);
-        [even_etcd(cluster, installation), network, unfit_names(cluster)]
+        let findings = [even_etcd(cluster, installation), network, unfit_names(cluster)];
+        findings.into_iter().flatten().map(|finding| finding.for_cluster(&cluster.key))
     });
-    findings.flatten().collect()
+    findings.collect()
 }
 
 /// Every master is an etcd member. An even number tolerates no more failures than one less, and
@@ -28,7 +29,6 @@ fn even_etcd(cluster: &Cluster, installation: &Installation) -> Option<Finding> 
         Finding::new(Code::EvenEtcd, message)
             .at(cluster.origin.at(["spec", "masters"]))
             .help("use an odd number of masters: kubespray refuses an even one, which tolerates no more failures")
-            .for_cluster(&cluster.key)
     })
 }
 
@@ -42,7 +42,6 @@ fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) 
         Finding::new(Code::DoubtfulInstallerField, message)
             .at(cluster.origin.at(["spec", "PodSubnet"]))
             .help("remove PodSubnet, or set `provisioning.image` in sipgen.yaml to an installer that supports it")
-            .for_cluster(&cluster.key),
     )
 }
 
@@ -56,10 +55,7 @@ fn unfit_names(cluster: &Cluster) -> Option<Finding> {
         if unfit.len() == 1 { String::new() } else { format!(", and {} more", unfit.len() - 1) };
     let message = format!("invalid node name: `{first}` is not a DNS-1123 subdomain{others}");
     let places = unfit.iter().map(|(_, node_set)| cluster.origin.key(node_set.at.route.clone()));
-    Some(
-        Finding::new(Code::UnfitNodeName, message)
-            .at_each(places)
-            .help("use lower-case letters, digits, `-` and `.`: the inventory name becomes the node name")
-            .for_cluster(&cluster.key),
-    )
+    Some(Finding::new(Code::UnfitNodeName, message).at_each(places).help(
+        "use lower-case letters, digits, `-` and `.`: the inventory name becomes the node name",
+    ))
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::node_sets::{NodeSets, RequestedNodeSet};
 use super::service_field;
 use crate::base::api::names::Role;
-use crate::base::finding::{Code, Finding, Place};
+use crate::base::finding::{Code, Finding};
 use crate::base::grouping::grouped;
-use crate::base::text::abbreviated;
 use crate::base::text::suggest::alike;
+use crate::base::text::{abbreviated, joined};
 use crate::site::inventory::{Host, natural};
-use crate::site::request::{Cluster, ClusterService};
+use crate::site::request::ClusterService;
 
 /// Maximum numbers of hosts to search for networks, and of networks to name in the help.
 const MAX_HOSTS: usize = 100;
@@ -27,27 +27,14 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     findings.map(|((_, interface), sets)| on_no_host(interface, &sets, node_sets)).collect()
 }
 
-fn has_networks(host: &Host) -> bool {
-    host.network.data.is_ok() || !host.network.addresses.is_empty()
-}
-
 /// Reports whether a node set's hosts have network data, but none has an address in this network.
 fn is_nowhere(set: &RequestedNodeSet<'_>, interface: &str, node_sets: &NodeSets<'_>) -> bool {
     // The hosts of a kind either all have an address there or none has.
-    !node_sets
-        .kinds_of(set)
-        .any(|kind| kind.first().is_some_and(|host| host.address(interface).is_ok()))
+    let mut first_hosts = node_sets.kinds_of(set).filter_map(|kind| kind.first());
+    let has_networks =
+        |host: &Host| host.network.data.is_ok() || !host.network.addresses.is_empty();
+    !first_hosts.any(|host| host.address(interface).is_ok())
         && node_sets.hosts(set).any(has_networks)
-}
-
-/// Lists the positions in a cluster where services that use a role name a network.
-fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
-    let uses = |service: &&ClusterService| {
-        service.interface.as_deref() == Some(interface)
-            && roles.iter().any(|role| service.uses(*role))
-    };
-    let users = cluster.services.iter().filter(uses);
-    users.map(|service| service_field(cluster, service, "nodeInterfaceId")).collect()
 }
 
 fn on_no_host(
@@ -57,7 +44,6 @@ fn on_no_host(
 ) -> Finding {
     let cluster = sets[0].cluster;
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
-    let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
     let hosts = sets.iter().flat_map(|set| node_sets.hosts(set)).take(MAX_HOSTS);
     let known: Vec<_> = hosts.filter_map(|host| host.network.data.as_ref().ok()).collect();
     let (what, help) = if known.iter().any(|data| data.ids().any(|id| id == interface)) {
@@ -68,10 +54,16 @@ fn on_no_host(
         let shown = known.iter().flat_map(|data| data.shown_ids()).collect();
         ("has the network", networks(interface, shown))
     };
-    let (key, names) = (&cluster.key, names.join(" or "));
+    let (key, names) = (&cluster.key, joined(&roles, " or "));
     let message = format!("no host available to {names} of `{key}` {what} `{interface}`");
     let finding = Finding::new(Code::UnknownInterface, message).help(help).for_cluster(key);
-    finding.at_each(places(cluster, interface, &roles))
+    // Where services that use the roles name the network.
+    let uses = |service: &&ClusterService| {
+        service.interface.as_deref() == Some(interface)
+            && roles.iter().any(|role| service.uses(*role))
+    };
+    let users = cluster.services.iter().filter(uses);
+    finding.at_each(users.map(|service| service_field(cluster, service, "nodeInterfaceId")))
 }
 
 /// Suggests a network that hosts have, among those that may be shown.
@@ -86,6 +78,6 @@ fn networks(interface: &str, networks: BTreeSet<&str>) -> String {
         Some(id) => format!(": did you mean `{id}`?"),
         None => ": set one of these ids".to_owned(),
     };
-    let shown: Vec<String> = networks.iter().map(|id| format!("`{id}`")).collect();
-    format!("they have {}{meant}", abbreviated(&shown, NETWORKS_SHOWN))
+    let shown = abbreviated(networks.iter().map(|id| format!("`{id}`")), NETWORKS_SHOWN);
+    format!("they have {shown}{meant}")
 }

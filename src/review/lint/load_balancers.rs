@@ -16,6 +16,6 @@ pub(super) fn without_node_set(cluster: &Cluster, service: &ClusterService) -> O
     let help = format!(
         "add `{role}` to `spec.nodes`, if need be with `count: {{active: 0}}`, or remove the load balancer"
     );
-    let finding = Finding::new(Code::NothingBehind, message).help(help).for_cluster(key);
+    let finding = Finding::new(Code::NothingBehind, message).help(help);
     Some(finding.at(cluster.origin.at(service.route())))
 }

@@ -11,7 +11,6 @@ pub(super) fn impossible(cluster: &Cluster, service: &ClusterService) -> Option<
         format!("nobody can log in to `{key}`: Dex has no connector to an identity provider");
     let finding = Finding::new(Code::NoLogin, message)
         .at(cluster.origin.at(service.route()))
-        .help("add `connectors`, for instance of type `ldap` or `oidc`: docs/how-to/auth.md")
-        .for_cluster(key);
+        .help("add `connectors`, for instance of type `ldap` or `oidc`: docs/how-to/auth.md");
     service.lacks_connectors().then_some(finding)
 }

@@ -46,7 +46,7 @@ mod selectors;
 mod templates;
 mod topology_keys;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
@@ -54,6 +54,7 @@ use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Finding, Place};
 use crate::plan::Plan;
 use crate::site::Site;
+use crate::site::inventory::Host;
 use crate::site::request::{Cluster, ClusterService};
 
 use node_sets::NodeSets;
@@ -76,7 +77,10 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let clusters = node_sets.clusters.as_slice();
     let by_service = |rule: fn(&Cluster, &ClusterService) -> Option<Finding>| -> Vec<Finding> {
-        services(clusters).filter_map(|(cluster, service)| rule(cluster, service)).collect()
+        let found = services(clusters).filter_map(|(cluster, service)| {
+            Some(rule(cluster, service)?.for_cluster(&cluster.key))
+        });
+        found.collect()
     };
     type Rule<'a> = &'a (dyn Fn() -> Vec<Finding> + Sync);
     let rules: [Rule<'_>; 18] = [
@@ -100,6 +104,16 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
         &|| namespaces::unclaimable(site, plan, clusters).into_iter().collect(),
     ];
     rules.par_iter().flat_map_iter(|rule| rule()).collect()
+}
+
+/// Returns the hosts that a plan assigns to a cluster.
+fn assigned_hosts<'a>(
+    site: &'a Site,
+    plan: &'a Plan,
+    cluster: &Cluster,
+) -> impl Iterator<Item = &'a Host> {
+    let placement = plan.clusters.get(&cluster.key).into_iter().flat_map(BTreeMap::values);
+    placement.flatten().map(|assigned| &site.inventory.hosts[assigned.host])
 }
 
 /// Returns the services of clusters.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::assigned_hosts;
 use crate::base::api::names::Namespace;
 use crate::base::finding::{Code, Finding};
 use crate::base::text::{abbreviated, counted};
@@ -18,8 +19,7 @@ pub(super) fn unclaimable(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Op
     let (mut found, mut hosts): (Vec<&Cluster>, Vec<&Host>) = (Vec::new(), Vec::new());
     let claiming = clusters.iter().filter(|cluster| cluster.kind.descriptor().uses_cluster_api);
     for cluster in claiming {
-        let placement = plan.clusters.get(&cluster.key).into_iter().flat_map(|it| it.values());
-        let placed = placement.flatten().map(|assigned| &site.inventory.hosts[assigned.host]);
+        let placed = assigned_hosts(site, plan, cluster);
         let before = hosts.len();
         hosts.extend(placed.filter(|host| {
             host.key.namespace != cluster.key.namespace && host.live.usage.is_none()
@@ -35,8 +35,8 @@ pub(super) fn unclaimable(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Op
         more => format!("{} and {} have", first.key, counted(more, "more cluster")),
     };
     let noun = if namespaces.len() == 1 { "namespace" } else { "namespaces" };
-    let names: Vec<String> = namespaces.iter().map(|name| format!("`{name}`")).collect();
-    let (hosts, names) = (counted(hosts.len(), "host"), abbreviated(&names, NAMES_SHOWN));
+    let names = abbreviated(namespaces.iter().map(|name| format!("`{name}`")), NAMES_SHOWN);
+    let hosts = counted(hosts.len(), "host");
     let message = format!("{has} {hosts} of {noun} {names}, which Cluster API cannot claim");
     let place = first.kind.place_of_name(&first.origin);
     Some(Finding::new(Code::HostsElsewhere, message).at(place).help(

@@ -30,24 +30,24 @@ fn describe_unnamed(secrets: &[UnnamedNetworkData]) -> Option<Finding> {
         more => (format!("{} Secrets have", more + 1), format!(", including `{}`", first.key)),
     };
     let message = format!("{subject} network data that no host names{including}");
-    let finding = Finding::new(Code::UnusedHostData, message).at(first.origin.name());
     let others = others.iter().map(|secret| (secret.origin.name(), secret.key.to_string()));
-    let finding = finding.see_each(others);
-    Some(
-        finding.help("name it in `spec.networkData` of a host in the same namespace, or remove it"),
-    )
+    let finding = Finding::new(Code::UnusedHostData, message)
+        .at(first.origin.name())
+        .see_each(others)
+        .help("name it in `spec.networkData` of a host in the same namespace, or remove it");
+    Some(finding)
 }
 
 /// Finds claimable hosts whose network data is missing.
 pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     let mut hosts: BTreeSet<usize> = BTreeSet::new();
-    for set in node_sets.wanting().filter(|set| !set.cluster.interfaces(set.role).is_empty()) {
-        if !seen.insert(set.pool) {
+    for set in node_sets.all.iter().filter(|set| set.node_set.wanted() > 0) {
+        let interfaces = set.cluster.interfaces(set.role);
+        if interfaces.is_empty() || !seen.insert(set.pool) {
             continue;
         }
         // Assigned hosts are reported when their services are rendered.
-        let interfaces = set.cluster.interfaces(set.role);
         let is_lost = |host: &&Host| {
             let lacks = matches!(
                 host.network.data,
@@ -94,11 +94,11 @@ fn describe_missing(what: &str, hosts: &[(&Host, &NoNetworkData)]) -> Option<Fin
         [] => format!("host `{}` {message}", first.key),
         _ => format!("{} {what}", counted(hosts.len(), "host")),
     };
-    let others = others.iter();
-    let others =
-        others.map(|(host, reason)| (host.network_place(), format!("host {} {reason}", host.key)));
+    let other = |(host, reason): &(&Host, &NoNetworkData)| {
+        (host.network_place(), format!("host {} {reason}", host.key))
+    };
     let help =
         format!("services require the addresses of hosts, so no cluster can claim them: {remedy}");
     let finding = Finding::new(Code::MissingNetworkData, message).at(first.network_place());
-    Some(finding.see_each(others).help(help))
+    Some(finding.see_each(others.iter().map(other)).help(help))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::services;
 use crate::base::api::names::NodePort;
-use crate::base::finding::{Code, Finding, Place, RouteStep};
+use crate::base::finding::{Code, Finding, RouteStep};
 use crate::site::assembly::clashes::describe_ports;
 use crate::site::assembly::{ServiceWithPorts, Site};
 use crate::site::request::{Cluster, ClusterService};
@@ -32,19 +32,15 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
         }
         for (index, (ports, at)) in shared {
             let other = &site.services[index];
-            if !is_same(other, cluster, service) {
+            // A live copy of ours, or one that the SIP operator created under the same name.
+            let is_same = other.name == service.object_name(&cluster.key)
+                && other.namespaces.iter().any(|it| it == cluster.key.namespace.as_str());
+            if !is_same {
                 findings.push(describe(cluster, service, other, &ports, at));
             }
         }
     }
     findings
-}
-
-/// Reports whether a Service is a live copy of ours, or was created by the SIP operator under the
-/// same name.
-fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &ClusterService) -> bool {
-    other.name == service.object_name(&cluster.key)
-        && other.namespaces.iter().any(|namespace| namespace == cluster.key.namespace.as_str())
 }
 
 fn describe(
@@ -56,7 +52,6 @@ fn describe(
 ) -> Finding {
     let namespace = other.namespaces.first().map_or("", String::as_str);
     let route: [RouteStep; 4] = ["spec".into(), "ports".into(), at.into(), "nodePort".into()];
-    let place: Place = other.origin.at(route);
     let (key, user) = (&cluster.key, format!("{namespace}/{}", other.name));
     let (name, ports_in_words) = (service.object_name(key), describe_ports(ports));
     let message = format!(
@@ -64,7 +59,7 @@ fn describe(
     );
     Finding::new(Code::NodePortOfRepo, message)
         .at(cluster.origin.at(service.port_route(ports)))
-        .see(place, format!("used by {user}"))
+        .see(other.origin.at(route), format!("used by {user}"))
         .help("choose another NodePort, unless that Service belongs to another base cluster")
         .for_cluster(key)
 }

@@ -72,11 +72,6 @@ impl<'a> NodeSets<'a> {
         Self { site, clusters, all, pools, kinds }
     }
 
-    /// Returns the node sets that request hosts.
-    pub(super) fn wanting(&self) -> impl Iterator<Item = &RequestedNodeSet<'a>> {
-        self.all.iter().filter(|set| set.node_set.wanted() > 0)
-    }
-
     /// Returns the hosts that a node set's labelSelector matches, kind by kind.
     pub(super) fn hosts(&self, set: &RequestedNodeSet<'_>) -> impl Iterator<Item = &'a Host> {
         self.kinds_of(set).flatten().copied()
@@ -88,10 +83,5 @@ impl<'a> NodeSets<'a> {
         set: &RequestedNodeSet<'_>,
     ) -> impl Iterator<Item = &Vec<&'a Host>> {
         self.pools[set.pool].iter().map(|kind| &self.kinds[*kind])
-    }
-
-    /// Returns the kinds of hosts in a node set's pool, in ascending order.
-    pub(super) fn pool(&self, set: &RequestedNodeSet<'_>) -> &[usize] {
-        &self.pools[set.pool]
     }
 }

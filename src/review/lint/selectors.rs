@@ -5,22 +5,22 @@ use std::collections::HashMap;
 
 use super::node_sets::{NodeSets, RequestedNodeSet};
 use crate::base::finding::{Code, Finding};
+use crate::base::text::joined;
 use crate::site::inventory::mismatch::{Mismatch, mismatch};
 
 /// Finds node sets whose labelSelector matches no host and that no error reports. Empty node sets
 /// are included, because they will grow.
 pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let unmatched =
-        node_sets.all.iter().filter(|set| !set.is_short && node_sets.pool(set).is_empty());
+    let is_unmatched =
+        |set: &&RequestedNodeSet<'_>| !set.is_short && node_sets.hosts(set).next().is_none();
+    let hosts = &node_sets.site.inventory.hosts;
     let mut known: HashMap<usize, Option<Mismatch>> = HashMap::new();
-    let mut findings = Vec::new();
-    for set in unmatched {
-        let all = &node_sets.site.inventory.hosts;
-        let mismatch =
-            known.entry(set.pool).or_insert_with(|| mismatch(all, &set.node_set.own_selector()));
-        findings.extend(mismatch.as_ref().map(|mismatch| describe(set, mismatch)));
-    }
-    findings
+    let finding = |set: &RequestedNodeSet<'_>| {
+        let find = || mismatch(hosts, &set.node_set.own_selector());
+        let mismatch = known.entry(set.pool).or_insert_with(find);
+        Some(describe(set, mismatch.as_ref()?))
+    };
+    node_sets.all.iter().filter(is_unmatched).filter_map(finding).collect()
 }
 
 fn describe(set: &RequestedNodeSet<'_>, mismatch: &Mismatch) -> Finding {
@@ -30,11 +30,9 @@ fn describe(set: &RequestedNodeSet<'_>, mismatch: &Mismatch) -> Finding {
         format!("labelSelector of {role} of `{cluster}` matches no host: {}", mismatch.what()),
     );
     let finding = mismatch.point(finding, &set.node_set.selector_at);
-    let hints: Vec<&str> = mismatch.hints().collect();
-    let help = if hints.is_empty() {
-        "label the hosts, or select them by existing labels".to_owned()
-    } else {
-        hints.join("\n")
+    let help = match joined(mismatch.hints(), "\n") {
+        none if none.is_empty() => "label the hosts, or select them by existing labels".to_owned(),
+        hints => hints,
     };
     finding.help(help).for_cluster(cluster)
 }

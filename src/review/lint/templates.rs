@@ -27,8 +27,7 @@ pub(crate) fn operators_templates(site: &Site, has_own: bool) -> Option<Finding>
         Code::OperatorsTemplates,
         "the SIP operator's HAProxy templates are not used: load balancers have sipgen's configuration",
     );
-    let places = site.operators_templates.iter().cloned();
-    Some(finding.at_each(places).help(
+    Some(finding.at_each(site.operators_templates.iter().cloned()).help(
         "delete them; if you changed them, first rewrite them: docs/operations/from-sip-operator.md lists the counterparts",
     ))
 }

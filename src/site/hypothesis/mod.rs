@@ -28,7 +28,7 @@ pub use scale::{Scale, ScaleTarget};
 const LABELS_SHOWN: usize = 12;
 
 /// Changes of a site.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hypothesis {
     /// Hosts that are gone.
     pub gone: Vec<HostChoice>,

@@ -1,20 +1,24 @@
-//! Findings in the JSON format of `sipgen diff` and `sipgen validate`.
+//! JSON formats of `sipgen validate` and `sipgen diff`, and of findings in other formats.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::lines::{self, FileLines};
+use crate::ask::difference::Difference;
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Finding, Severity};
 use crate::input::load::{Files, Texts};
+use crate::review::effects::Review;
 
-/// Version of the JSON format of [`Validation`].
-const VERSION: u32 = 1;
+/// Versions of the JSON formats of [`Validation`] and [`DiffReport`].
+const VALIDATION_VERSION: u32 = 1;
+const DIFF_VERSION: u32 = 1;
 
 /// Output of `sipgen validate --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Validation {
     /// Version of this format. Within a version, fields are only added.
-    #[schemars(extend("const" = VERSION))]
+    #[schemars(extend("const" = VALIDATION_VERSION))]
     pub version: u32,
     /// Number of errors; the exit code is 1 if there is one.
     pub errors: usize,
@@ -33,11 +37,11 @@ impl Validation {
         by_severity.sort_by_key(|finding| finding.severity);
         let errors = findings.iter().filter(|finding| finding.is_error()).count();
         Self {
-            version: VERSION,
+            version: VALIDATION_VERSION,
             errors,
             warnings: findings.len() - errors,
             muted,
-            findings: Problem::all(by_severity, files),
+            findings: Problem::all(by_severity, files, usize::MAX),
         }
     }
 }
@@ -80,13 +84,14 @@ pub struct ProblemPlace {
 }
 
 impl Problem {
-    /// Converts findings about `files`.
+    /// Converts findings about `files`, with at most so many positions of each.
     pub(super) fn all<'f>(
         findings: impl IntoIterator<Item = &'f Finding>,
         files: &Files,
+        most_places: usize,
     ) -> Vec<Self> {
         let mut texts = Texts::new(files);
-        findings.into_iter().map(|finding| Self::new(finding, &mut texts, usize::MAX)).collect()
+        findings.into_iter().map(|finding| Self::new(finding, &mut texts, most_places)).collect()
     }
 
     /// Converts a finding, with its first positions.
@@ -110,6 +115,64 @@ impl Problem {
             help: finding.help.clone(),
             places: finding.places.iter().take(most_places).map(&mut place).collect(),
             clusters: finding.clusters.clone(),
+        }
+    }
+}
+
+/// Output of `sipgen diff --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Comparison")]
+pub struct DiffReport {
+    /// Version of this format. Within a version, fields are only added.
+    #[schemars(extend("const" = DIFF_VERSION))]
+    pub version: u32,
+    /// Earlier revision as given on the command line; null for the output directory on disk.
+    pub base: Option<String>,
+    /// Later revision as given on the command line; null for the files on disk.
+    pub head: Option<String>,
+    /// Remarks on how the comparison was made, in sentences.
+    pub notes: Vec<String>,
+    /// Errors and warnings of the later state.
+    pub findings: Vec<Problem>,
+    /// Changes; null if errors prevent generation.
+    pub review: Option<Review>,
+    /// Changes that the base had not generated and that are included now; null if there are none.
+    /// Their dangers are also listed in `review`.
+    pub brought: Option<Review>,
+    /// Set if the overlays of the later state differ from what its inputs generate; null without a
+    /// base, because `review` then shows that.
+    pub stale: Option<Stale>,
+    /// Unified diffs of the changed files; null unless requested.
+    pub lines: Option<Vec<FileLines>>,
+}
+
+/// Overlays that differ from what the inputs generate.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct Stale {
+    /// Number of files.
+    pub files: usize,
+}
+
+impl DiffReport {
+    /// Converts a difference. `head` are the files of the later state.
+    pub fn new(
+        base: Option<&str>,
+        revision: Option<&str>,
+        difference: &Difference,
+        head: &Files,
+        lines: bool,
+    ) -> Self {
+        let changes = difference.known.as_ref().map(|(changes, _)| changes).filter(|_| lines);
+        Self {
+            version: DIFF_VERSION,
+            base: base.map(str::to_owned),
+            head: revision.map(str::to_owned),
+            notes: difference.notes.clone(),
+            findings: Problem::all(&difference.findings, head, usize::MAX),
+            review: difference.known.as_ref().map(|(_, review)| review.clone()),
+            brought: difference.brought.clone(),
+            stale: (difference.stale > 0).then_some(Stale { files: difference.stale }),
+            lines: changes.map(lines::by_file),
         }
     }
 }
