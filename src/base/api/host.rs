@@ -201,7 +201,7 @@ pub struct BareMetalHostSpec {
     #[serde(rename = "bootMACAddress")]
     pub boot_mac_address: Option<String>,
     /// The Secret with the host's network data; its namespace defaults to the host's.
-    pub network_data: Option<ObjectReference>,
+    pub network_data: Option<NamespacedReference>,
     /// The Secret with the network data for inspection. sipgen reads it if `networkData` is absent.
     pub preprovisioning_network_data_name: Option<String>,
     /// The object that uses the host; set when a Machine claims the host.
@@ -291,12 +291,21 @@ pub fn has_user(address: &str) -> bool {
     without_user(address) != address
 }
 
-/// A reference to an object.
+/// A reference to an object by name.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct NamespacedReference {
+    /// The object's name.
+    pub name: Option<String>,
+    /// The object's namespace; defaults to the namespace of the referring object.
+    pub namespace: Option<String>,
+}
+
+/// A reference to an object of any kind.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ObjectReference {
-    /// The object's kind, unless the field has objects of one kind.
+    /// The object's kind.
     pub kind: Option<String>,
-    /// The object's namespace; defaults to the namespace of the referring object.
+    /// The object's namespace.
     pub namespace: Option<String>,
     /// The object's name.
     pub name: Option<String>,
