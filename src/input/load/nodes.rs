@@ -188,7 +188,7 @@ impl DocumentNodes {
 struct Builder<'a> {
     text: &'a str,
     nodes: DocumentNodes,
-    open: Vec<OpenCollection>,
+    open: Vec<OpenNode>,
     /// Nodes with anchors.
     anchors: HashMap<usize, u32>,
     /// The end of the text that previous events cover.
@@ -196,7 +196,7 @@ struct Builder<'a> {
 }
 
 /// A collection that is being read.
-struct OpenCollection {
+struct OpenNode {
     node: u32,
     /// The number of its children so far. Keys and values of a mapping alternate.
     count: usize,
@@ -315,13 +315,13 @@ impl Builder<'_> {
     ) -> Option<()> {
         let start = tag.map_or(range.start, |tag| tag.start.min(range.start));
         let node = self.add(kind, start..range.end, anchor)?;
-        self.open.push(OpenCollection { node, count: 0, last: None, step: None });
+        self.open.push(OpenNode { node, count: 0, last: None, step: None });
         Some(())
     }
 
     /// Closes a collection. In flow style it ends with its bracket, otherwise with its last child.
     fn end(&mut self, bracket: &Range<usize>) -> Option<()> {
-        let OpenCollection { node, last, .. } = self.open.pop()?;
+        let OpenNode { node, last, .. } = self.open.pop()?;
         let last = last.map_or(0, |last| self.nodes.whole(last).end);
         let end = if bracket.is_empty() { last } else { last.max(bracket.end) };
         let node = self.nodes.nodes.get_mut(node as usize)?;
@@ -330,7 +330,7 @@ impl Builder<'_> {
     }
 
     /// Returns the innermost open collection if it is a mapping.
-    fn mapping(&self) -> Option<&OpenCollection> {
+    fn mapping(&self) -> Option<&OpenNode> {
         self.open.last().filter(|around| self.nodes.kind(around.node) == NodeKind::Mapping)
     }
 

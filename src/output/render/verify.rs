@@ -150,8 +150,8 @@ fn object(value: &Value) -> Result<(), InvalidRendering> {
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if !matches!(kind, "Kustomization" | "Component") {
         // The types accept more than the API server does.
-        let of_kind = if kind.is_empty() { String::new() } else { format!(" of kind {kind}") };
-        read_as::<AnyObject>(value, &format!("an object{of_kind}"))?;
+        let kind_phrase = if kind.is_empty() { String::new() } else { format!(" of kind {kind}") };
+        read_as::<AnyObject>(value, &format!("an object{kind_phrase}"))?;
     }
     let what = format!("a {kind}");
     match (api_version, kind) {

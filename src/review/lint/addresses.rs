@@ -84,7 +84,7 @@ pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) 
     let hosts = &site.inventory.hosts;
     let interfaces = services(clusters).filter_map(|(_, service)| service.interface.as_deref());
     let interfaces: BTreeSet<&str> = interfaces.collect();
-    let of_hosts = hosts.iter().enumerate().flat_map(|(index, host)| {
+    let per_host = hosts.iter().enumerate().flat_map(|(index, host)| {
         // Inspected addresses come and go.
         let given = host.network.addresses.iter();
         let given = given.filter(|(_, known)| known.source != AddressSource::Inspection);
@@ -96,7 +96,7 @@ pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) 
     });
     let machines = clusters.iter().flat_map(|cluster| cluster.parts());
     let machines = machines.filter(|(_, part, _)| part.node.is_some());
-    let of_machines = machines.flat_map(|(cluster, part, machine)| {
+    let per_machine = machines.flat_map(|(cluster, part, machine)| {
         let placed = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
         let placed = placed.into_iter().flatten().map(|placed| placed.host);
         placed.filter_map(move |host| {
@@ -104,7 +104,7 @@ pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) 
             Some(((address.to_canonical(), ""), host))
         })
     });
-    let all: BTreeSet<((IpAddr, &str), usize)> = of_hosts.chain(of_machines).collect();
+    let all: BTreeSet<((IpAddr, &str), usize)> = per_host.chain(per_machine).collect();
     let shared = grouped(all).into_iter().filter(|(_, sharing)| sharing.len() > 1);
     let report = |((address, interface), sharing): ((IpAddr, &str), Vec<usize>)| {
         let on = if interface.is_empty() { "" } else { &format!(" on `{interface}`") };
