@@ -198,7 +198,7 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> DiffLine {
             let workloads =
                 [("now run", &change.begin_workloads), ("no longer run", &change.end_workloads)];
             for (run, nodes) in workloads.into_iter().filter(|(_, nodes)| !nodes.is_empty()) {
-                parts.push(format!("workloads {run} on {}", abbreviated(&named(nodes), 1)));
+                parts.push(format!("workloads {run} on {}", abbreviated(named(nodes), 1)));
             }
             if change.runs {
                 let what = if change.scales { "adds workers" } else { "runs on all machines" };

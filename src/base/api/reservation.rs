@@ -26,7 +26,7 @@ pub enum Tenant {
 
 /// The tenants that may have a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
-#[display("{}", abbreviated(&_0.iter().collect::<Vec<_>>(), usize::MAX))]
+#[display("{}", abbreviated(_0.iter().collect::<Vec<_>>(), usize::MAX))]
 pub struct Tenants(BTreeSet<Tenant>);
 
 impl Tenants {

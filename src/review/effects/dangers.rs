@@ -238,7 +238,7 @@ impl Danger {
     }
 
     /// Marks the danger as one of a change that the base had not generated.
-    pub(super) fn from_base(mut self) -> Self {
+    pub(super) fn moved_to_base(mut self) -> Self {
         self.from_base = true;
         self.message = self.message_with(|name| name.to_string());
         self

@@ -243,7 +243,7 @@ impl Review {
 
     /// Prepends the dangers of changes that the base had not generated.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
-        self.dangers.splice(0..0, brought.dangers.iter().cloned().map(Danger::from_base));
+        self.dangers.splice(0..0, brought.dangers.iter().cloned().map(Danger::moved_to_base));
     }
 }
 
