@@ -150,8 +150,8 @@ fn sipgen_applies_nothing_itself_while_the_object_that_did_is_not_read() {
     let declared = |repo: &Repo| {
         repo.write("racks/host.yaml", &host("racked").replace("for: racked", "for: web"));
         repo.write("racks/kustomization.yaml", "resources: [host.yaml]\n");
-        std::fs::remove_file(repo.path().join("snapshot/web.yaml")).unwrap();
-        std::fs::remove_file(repo.path().join("snapshot/hosts.yaml")).unwrap();
+        repo.remove("snapshot/web.yaml");
+        repo.remove("snapshot/hosts.yaml");
     };
     let settings = "argocd: {repoURL: \"https://example.com/fleet.git\"}\n";
     let observed = "overlays/hosts/observed/t.web";
@@ -162,8 +162,7 @@ fn sipgen_applies_nothing_itself_while_the_object_that_did_is_not_read() {
         (format!("gitops: argocd\n{settings}"), argocd(observed), observed),
     ];
     for (settings, object, directory) in &scenes {
-        // The API server of a clone does not have what git ignores, so that is a removal.
-        for (why, hide) in HIDDEN.iter().filter(|(why, _)| *why != "ignored by git") {
+        let applied = || {
             let repo = generated();
             if *directory == overlay {
                 declared(&repo);
@@ -172,19 +171,16 @@ fn sipgen_applies_nothing_itself_while_the_object_that_did_is_not_read() {
             repo.write(OBJECT, object);
             repo.generate(&["--rebalance"]).expect(0);
             repo.commit();
+            repo
+        };
+        // An agent does not get what git ignores, so that is a removal.
+        for (why, hide) in HIDDEN.iter().filter(|(why, _)| *why != "ignored by git") {
+            let repo = applied();
             hide(&repo.path().join(OBJECT));
-
             assert_refused(&repo, why, &format!("the agent's object that applied {directory}"));
         }
-        let repo = generated();
-        if *directory == overlay {
-            declared(&repo);
-        }
-        repo.write("sipgen.yaml", settings);
-        repo.write(OBJECT, object);
-        repo.generate(&["--rebalance"]).expect(0);
-        repo.commit();
-        std::fs::remove_file(repo.path().join(OBJECT)).unwrap();
+        let repo = applied();
+        repo.remove(OBJECT);
         repo.generate(&[]).expect(0);
     }
 }
