@@ -128,7 +128,7 @@ impl<'a> InputSelection<'a> {
     }
 }
 
-/// What a source builds. It is built once a run, however often its objects are read.
+/// The objects that a source builds. It is built once a run, however often they are read.
 #[derive(Debug)]
 pub(super) struct BuiltSource {
     /// Index of the source.

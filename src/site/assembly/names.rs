@@ -36,7 +36,7 @@ pub struct ServiceWithPorts {
     pub node_ports: Vec<(usize, NodePort)>,
 }
 
-/// What decides the names that builds give to objects.
+/// Inputs of the names that builds give to objects.
 #[derive(Clone, Copy)]
 pub(super) struct NamingContext<'a> {
     pub(super) repo: &'a Files,
