@@ -683,7 +683,7 @@ fn a_request_has_the_name_that_its_agent_gives_it() {
     for (one, other, cluster) in [
         ("targetNamespace: lab", "targetNamespace: prod", None),
         ("namePrefix: a-", "namePrefix: b-", None),
-        ("prune: true", "nameSuffix: -b", None),
+        ("nameSuffix: -a", "nameSuffix: -b", None),
         ("targetNamespace: lab", "targetNamespace: lab", Some("lab/edge")),
         ("prune: true", "prune: false", Some("default/edge")),
     ] {
