@@ -57,6 +57,8 @@ pub(super) struct RenderedTemplates {
     pub(super) tree: Tree,
     /// Shared directories that files in the tree refer to.
     pub(super) used_shared: BTreeSet<Utf8PathBuf>,
+    /// Set if a shared file is not on the disk as rendered.
+    pub(super) has_new_shared: bool,
     /// Objects of outputs.
     pub(super) objects: Vec<RenderedObject>,
     /// Metadata that outputs add to hosts.
@@ -71,6 +73,7 @@ impl RenderedTemplates {
     pub(super) fn extend(&mut self, other: Self) {
         self.tree.extend(other.tree);
         self.used_shared.extend(other.used_shared);
+        self.has_new_shared |= other.has_new_shared;
         self.objects.extend(other.objects);
         self.host_metadata.extend(other.host_metadata);
         self.pinned.extend(other.pinned);
@@ -247,6 +250,7 @@ impl<'a> DirectoryRenderer<'a> {
         let kustomization = self.rendered.tree.get(file.as_str()).map_or("", String::as_str);
         if layout::shared_directories(&file, kustomization).contains(&shared.path) {
             self.rendered.used_shared.insert(shared.path.clone());
+            self.rendered.has_new_shared |= !shared.is_up_to_date;
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct SharedFiles(Mutex<BTreeMap<Texts, Arc<SharedDirectory>>>);
 pub(super) struct SharedDirectory {
     /// Its path, relative to the output directory.
     pub(super) path: Utf8PathBuf,
+    /// Set if the disk has its files with these texts.
+    pub(super) is_up_to_date: bool,
     /// Errors in its files.
     pub(super) findings: Vec<Finding>,
     /// Templates of files with errors.
@@ -60,6 +62,7 @@ impl SharedFiles {
         let hash = format!("{:.*x}", HASH_LENGTH, hash.finalize());
         let mut directory = SharedDirectory {
             path: layout::shared_directory(made_in, &hash),
+            is_up_to_date: true,
             findings: Vec::new(),
             invalid: BTreeSet::new(),
             manifests: Vec::new(),
@@ -67,6 +70,7 @@ impl SharedFiles {
         let is_output = made_in.starts_with(OUTPUTS);
         for (template, text) in &texts {
             let file = directory.file(template);
+            directory.is_up_to_date &= site.state.has(&file, text);
             let is_manifest =
                 file.extension() == Some("yaml") && file.file_name() != Some(layout::KUSTOMIZATION);
             if is_output && is_manifest {
