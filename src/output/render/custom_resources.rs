@@ -35,3 +35,18 @@ pub(super) fn violation(api_version: &str, kind: &str, mut object: Value) -> Opt
     object.as_object_mut()?.retain(|field, _| !COMMON.contains(&field.as_str()));
     definition.schema.violation(&object, "")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_rendered_kinds_have_a_schema() {
+        let kinds: Vec<&str> =
+            DEFINITIONS.iter().map(|definition| definition.kind.as_str()).collect();
+        assert_eq!(
+            kinds,
+            ["Application", "Certificate", "ExternalSecret", "Issuer", "Kustomization"]
+        );
+    }
+}

@@ -41,3 +41,22 @@ pub(super) fn add_to(schema: &mut Value) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::schema::sipcluster_crd;
+
+    #[test]
+    fn every_older_field_has_its_place_in_the_definition() {
+        let definition = sipcluster_crd();
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        for (pointer, texts, others) in FIELDS {
+            let properties = &schema.pointer(pointer).unwrap()["properties"];
+            for field in texts.iter().chain(others) {
+                let description = properties[*field]["description"].as_str().unwrap();
+                assert!(description.starts_with("Older"), "{field}");
+            }
+        }
+    }
+}
