@@ -160,7 +160,7 @@ impl<'a> Assignments<'a> {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
         let current = self.by_cluster.remove(&cluster.key).unwrap_or_default();
-        let mut by_part = by_part(current, cluster);
+        let mut by_part = by_part(current, cluster, &self.followed);
         self.renamed |= inherits && renaming::inherit(&mut by_part, cluster, site);
         for (part, current) in by_part {
             let node_set = cluster.node_set(part);
@@ -260,8 +260,11 @@ impl<'a> Assignments<'a> {
 fn by_part<'a>(
     assignments: Vec<CurrentAssignment<'a>>,
     cluster: &'a Cluster,
+    followed: &BTreeMap<usize, (&ClusterKey, &Part)>,
 ) -> BTreeMap<&'a Part, Vec<CurrentAssignment<'a>>> {
-    let with_hosts: BTreeSet<&Part> = assignments.iter().map(|it| it.part).collect();
+    // A host that follows its Machine had another part.
+    let had = assignments.iter().filter(|assignment| !followed.contains_key(&assignment.host));
+    let with_hosts: BTreeSet<&Part> = had.map(|assignment| assignment.part).collect();
     let machine_parts = || cluster.node_sets.iter().filter(|(part, _)| part.node.is_some());
     let named: BTreeMap<usize, &Part> = machine_parts()
         .filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part)))
@@ -288,7 +291,7 @@ fn names_another_host(node_set: Option<&NodeSet>, host: usize) -> bool {
 
 /// Returns the only node set of a role, for a part of this role that the cluster does not have: the
 /// node set was renamed, or a request of another kind replaced the former one. One that had hosts
-/// beside the missing one is not its new name.
+/// beside a missing one with a name is not its new name.
 fn successor<'a>(
     part: &Part,
     cluster: &'a Cluster,
@@ -299,7 +302,8 @@ fn successor<'a>(
     }
     let mut role_parts = cluster.node_sets.keys().filter(|other| other.role == part.role);
     let only = role_parts.next().filter(|other| other.node.is_none())?;
-    (role_parts.next().is_none() && !with_hosts.contains(only)).then_some(only)
+    let is_new = part.node_set.is_none() || !with_hosts.contains(only);
+    (role_parts.next().is_none() && is_new).then_some(only)
 }
 
 /// Reports a released host that is in use.

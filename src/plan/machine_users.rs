@@ -124,7 +124,8 @@ impl<'a> MachineUsers<'a> {
         };
         let node_set = |part| MachineUser::NodeSet { cluster: &cluster.key, part };
         let part = evidence.node_set(cluster).map(node_set);
-        if part.is_none() && self.is_of_removed_node_set(host, cluster) {
+        let is_used = matches!(host.live.usage, Some(HostUsage::Consumer(_)));
+        if part.is_none() && is_used && self.is_of_removed_node_set(host, cluster) {
             return Some(MachineUser::Cluster(&cluster.key));
         }
         let other = || {

@@ -270,6 +270,29 @@ fn a_waiting_machine_of_a_requested_deployment_is_no_other_claimant() {
     }
 }
 
+/// Hosts whose node set had no name, or had another one, go on under the new name, also when Machines of that name are
+/// there already.
+#[test]
+fn hosts_keep_their_cluster_when_the_only_node_set_of_their_role_gets_a_name() {
+    let sip = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: a, namespace: metal}\n\
+               spec:\n  nodes:\n    ControlPlane: {labelSelector: {}, count: {active: 1}}\n    \
+               Worker: {labelSelector: {}, count: {active: 3}}\n";
+    let named = |name: &str| cluster("a", ("a-cp", 1), &[(name, 3)]);
+    for before in [sip.to_owned(), named("a-old")] {
+        let mut hosts = vec![free(); 7];
+        let repo = site(&[("a", before)], &hosts);
+        repo.generate(&[]).expect(0);
+        let expected = ["h0: a control plane", "h1: a a-md", "h2: a a-md", "h3: a a-md"];
+        repo.write("clusters/a/all.yaml", &named("a-md"));
+        hosts[2] = of_cluster("a-md-x2k9p-h5rlz", "a");
+        snapshot(&repo, &hosts);
+
+        let said = settle(&repo);
+
+        assert_eq!(assigned(&repo), expected, "{said}");
+    }
+}
+
 /// A Machine uses its host until some time after its MachineDeployment is deleted.
 #[test]
 fn a_host_in_use_keeps_the_labels_of_a_removed_node_set() {
