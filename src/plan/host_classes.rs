@@ -284,13 +284,13 @@ fn classify<'a>(
     homes: &SharedNamespaces<'a>,
     quota_labels: &[&QuotaLabels],
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
-    let keyed = supply.candidates().into_iter().filter_map(|index| {
-        let only = match &supply.availability[index] {
-            Availability::Free => None,
-            Availability::Only(cluster, _) => Some(cluster),
-            Availability::Refused(_) => return None,
-        };
+    let keyed = supply.availability.iter().enumerate().filter_map(|(index, availability)| {
+        // Only candidates have a kind.
         let kind = kinds.kind_of(index)?;
+        let only = match availability {
+            Availability::Only(cluster, _) => Some(cluster),
+            Availability::Free | Availability::Refused(_) => None,
+        };
         let host = &supply.hosts[index];
         let domains = kinds.domains(index);
         let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);

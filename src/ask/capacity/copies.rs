@@ -19,7 +19,7 @@ pub(super) fn is_copyable(cluster: &Cluster) -> bool {
 }
 
 /// Returns the number of hosts of one set.
-pub(super) fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
+fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
     let of = |cluster: &Cluster| {
         cluster.node_sets.values().map(|node_set| node_set.wanted()).sum::<usize>()
     };

@@ -193,7 +193,7 @@ impl Question<'_> {
         let mut free = self.hosts.to_vec();
         let mut missing: HashMap<usize, usize> = HashMap::new();
         let mut placed = Vec::new();
-        for (TakeVariable { demand, group, .. }, value) in takes.iter().zip(values) {
+        for (TakeVariable { demand, group }, value) in takes.iter().zip(values) {
             let missing = missing.entry(*demand).or_insert_with(|| (self.missing)(*demand));
             let mut wanted = (*value).min(*missing);
             *missing -= wanted;

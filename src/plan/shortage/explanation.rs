@@ -116,9 +116,9 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefus
 
 fn unknown_label(hosts: &[Host], needs: &Needs<'_>) -> Option<(String, Option<String>)> {
     let is_unknown = |key: &str| hosts.iter().all(|host| !host.labels.contains_key(key));
-    let mut selecting = needs.node_set.selector.clone().into_iter();
+    let mut selecting = needs.requirements.iter().map(|(of, _)| of);
     let unknown = selecting.find(|of| requires_label(of) && is_unknown(required_label(of)))?;
-    let wanted = required_label(&unknown).to_owned();
+    let wanted = required_label(unknown).to_owned();
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let mut keys = hosts.iter().flat_map(|host| host.labels.keys());
     let alike = keys.find(|key| name(key) == name(&wanted)).cloned();
