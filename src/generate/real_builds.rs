@@ -84,7 +84,13 @@ pub fn check_builds(
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, builds.len());
         checked
     };
-    let checked: Vec<_> = builds.par_iter().map(check).collect();
+    let checked = builds.par_iter().map(check).map(|checked| match checked {
+        Err(error @ BuildError::NoProgram) => Err(Error::Build(error.to_string())),
+        other => Ok(other),
+    });
+    // Without the program, no further build is tried. Any other error is one of a build that leads
+    // elsewhere.
+    let checked: Vec<_> = checked.collect::<Result<_, Error>>()?;
     let mut all = CheckedBuilds { unaffected, ..CheckedBuilds::default() };
     for ((directory, _), checked) in builds.into_iter().zip(checked) {
         match checked {
@@ -92,8 +98,7 @@ pub fn check_builds(
                 all.count += 1;
                 all.findings.extend(finding);
             }
-            Err(BuildError::Elsewhere { .. }) => all.skipped.push(directory.clone()),
-            Err(error) => return Err(Error::Build(error.to_string())),
+            Err(_) => all.skipped.push(directory.clone()),
         }
     }
     Ok(all)
