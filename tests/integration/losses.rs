@@ -156,8 +156,15 @@ fn sipgen_applies_nothing_itself_while_the_object_that_did_is_not_read() {
     let settings = "argocd: {repoURL: \"https://example.com/fleet.git\"}\n";
     let observed = "overlays/hosts/observed/t.web";
     let overlay = "overlays/hosts/declared/racks";
+    // sipgen's object of one directory is in the file where that of the other would be.
+    let services = "overlays/clusters/t/web";
     let scenes = [
         ("gitops: flux\n".to_owned(), flux(observed), observed),
+        (
+            "gitops: flux\ntemplates: own\noutputs: [{name: x, scope: cluster}]\n".to_owned(),
+            flux(services),
+            services,
+        ),
         ("gitops: flux\n".to_owned(), flux(overlay), overlay),
         (format!("gitops: argocd\n{settings}"), argocd(observed), observed),
     ];
@@ -168,6 +175,8 @@ fn sipgen_applies_nothing_itself_while_the_object_that_did_is_not_read() {
                 declared(&repo);
             }
             repo.write("sipgen.yaml", settings);
+            let output = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: t}\n";
+            repo.write("own/outputs/x/a.yaml", output);
             repo.write(OBJECT, object);
             repo.generate(&["--rebalance"]).expect(0);
             repo.commit();

@@ -141,9 +141,16 @@ impl<'a> AbsenceEvidence<'a> {
         let declared = roots.map(|(_, root)| {
             (layout::declared_directory(&root.directory), layout::DECLARED_OBJECTS.to_owned())
         });
+        // A file has the objects of several directories, each in a line that ends with its path.
+        let has_own = |agent: &Utf8Path, directory: &Utf8Path, file: &str| {
+            let (text, end) =
+                (self.repo.text(&output.join(agent).join(file)), format!("/{directory}"));
+            let is_path = |line: &str| line.trim_end_matches('"').ends_with(&end);
+            text.is_some_and(|text| text.lines().any(is_path))
+        };
         let left = cluster_directories.chain(declared).filter(move |(directory, file)| {
             let is_written = state.has_file(&directory.join(layout::KUSTOMIZATION));
-            is_written && agent.as_ref().is_some_and(|agent| !state.has_file(&agent.join(file)))
+            is_written && agent.as_ref().is_some_and(|agent| !has_own(agent, directory, file))
         });
         left.map(|(directory, _)| LostObject {
             kind: Some(FLUX_KIND),
