@@ -169,8 +169,8 @@ fn a_component_that_nothing_lists_is_blamed_instead_of_its_list() {
     assert_says(
         &repo.refused(),
         &[
-            "error[SIP0305]: no kustomization lists the component metal/c/kustomization.yaml of metal/c/h.yaml: 1 host",
-            "list its directory in `components` of another kustomization",
+            "error[SIP0305]: no kustomization lists the component metal/c of metal/c/h.yaml: 1 host",
+            "list it in `components` of another kustomization",
         ],
     );
 

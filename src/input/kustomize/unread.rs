@@ -1,6 +1,6 @@
 //! Entries of kustomizations: those that sipgen does not read, and those that name given paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
@@ -100,6 +100,16 @@ impl Builds {
             node.listed().any(|listed| listed == path)
         };
         self.nodes.iter().filter(lists).map(|(directory, _)| directory.as_path())
+    }
+
+    /// Returns the component that nothing lists, if only that keeps a directory out of all builds.
+    pub(crate) fn unlisted_component(&self, directory: &Utf8Path) -> Option<Utf8PathBuf> {
+        let mut seen = BTreeSet::new();
+        let above = std::iter::successors(Some(directory), |it| self.listed_by(it).next());
+        // A cycle has no top.
+        let top = above.take_while(|it| seen.insert(*it)).last()?;
+        let is_component = self.nodes.get(top).is_some_and(BuildNode::is_component);
+        (is_component && self.roots_of(directory).is_empty()).then(|| top.to_owned())
     }
 }
 

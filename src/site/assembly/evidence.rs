@@ -191,7 +191,11 @@ impl HostProofs<'_> {
             let harm = format!("{} beside applied ones cannot be assigned", host_count(&hosts));
             let Site { settings, builds, .. } = self.site;
             let (code, files) = (Code::NotRendered, files_of(&hosts));
-            first_of(&hosts, unlisted(code, settings, builds, &kustomization, &files, &harm))
+            let component = kustomization.parent().and_then(|it| builds.unlisted_component(it));
+            first_of(
+                &hosts,
+                unlisted(code, settings, &kustomization, component.as_deref(), &files, &harm),
+            )
         };
         forgotten.into_iter().map(report).chain(self.unproven(&others)).collect()
     }

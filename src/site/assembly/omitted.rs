@@ -1,8 +1,9 @@
 //! Objects that a kustomization omits, although it lists others beside them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::concern::{Concern, is_example};
 use super::names::NamingContext;
@@ -10,7 +11,6 @@ use crate::base::api::host::live_field;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::grouped;
 use crate::base::text::counted;
-use crate::input::kustomize::Builds;
 use crate::input::settings::{Settings, sources};
 use crate::site::inventory::host_document::HostDocument;
 use crate::site::inventory::network_index::Networks;
@@ -91,19 +91,23 @@ impl Concern<'_> {
                 self.naming.builds.made_elsewhere(kustomization.parent()?).next().is_some();
             (!may_be_read).then_some(((kustomization, file.clone()), object))
         });
+        let NamingContext { settings, builds, .. } = self.naming;
+        let mut components: BTreeMap<Arc<Utf8Path>, Option<Utf8PathBuf>> = BTreeMap::new();
         let mut findings = Vec::new();
         for ((kustomization, file), objects) in grouped(by_file) {
-            if self.agents.apply_plainly(self.naming.builds, &file) {
+            if self.agents.apply_plainly(builds, &file) {
                 continue;
             }
+            let component = || builds.unlisted_component(kustomization.parent()?);
+            let component = components.entry(kustomization.clone()).or_insert_with(component);
             let (first, name) = &objects[0];
             let what = match objects.len() {
                 1 => format!("{name} is"),
                 count => format!("{count} objects, {name} among them, are"),
             };
             let harm = format!("{what} not applied");
-            let NamingContext { settings, builds, .. } = self.naming;
-            let finding = unlisted(code, settings, builds, &kustomization, &[&file], &harm);
+            let finding =
+                unlisted(code, settings, &kustomization, component.as_deref(), &[&file], &harm);
             let others = objects[1..].iter().map(|(origin, name)| (origin.name(), name.clone()));
             findings.push(finding.at(first.name()).see_each(others));
         }
@@ -111,12 +115,12 @@ impl Concern<'_> {
     }
 }
 
-/// Reports files that a kustomization omits, or lists as a component that no other one lists.
+/// Reports files that a kustomization omits, or that are in no build because nothing lists a component.
 pub(super) fn unlisted(
     code: Code,
     settings: &Settings,
-    builds: &Builds,
     kustomization: &Utf8Path,
+    component: Option<&Utf8Path>,
     files: &[&Utf8Path],
     harm: &str,
 ) -> Finding {
@@ -125,18 +129,15 @@ pub(super) fn unlisted(
         _ => (counted(files.len(), "file"), "them"),
     };
     let out = sources::leave_out(settings, files);
-    let reached = kustomization.parent().map(|directory| builds.below(directory));
-    let is_listed = |file: &&Utf8Path| reached.iter().any(|it| it.contains_key(*file));
-    let (message, help) = if files.iter().all(is_listed) {
-        (
-            format!("no kustomization lists the component {kustomization} of {listed}: {harm}"),
-            "list its directory in `components` of another kustomization".to_owned(),
-        )
-    } else {
-        (
+    let (message, help) = match component {
+        Some(component) => (
+            format!("no kustomization lists the component {component} of {listed}: {harm}"),
+            "list it in `components` of another kustomization".to_owned(),
+        ),
+        None => (
             format!("{kustomization} does not list {listed}: {harm}"),
             format!("list {them} in `resources` of {kustomization}"),
-        )
+        ),
     };
     Finding::new(code, message).help(format!("{help}; {out}"))
 }
