@@ -205,7 +205,10 @@ fn projects_of_argo_cd_that_refuse_hosts_are_errors() {
         (destinations("*"), false),
         (destinations("tenant-a"), false),
         (destinations("ten*"), false),
+        (destinations("tenant-[ab]"), false),
+        (destinations("{metal,tenant-a}"), false),
         (destinations("metal-*"), true),
+        (destinations("{metal,lab}"), true),
         ("destinations: []".to_owned(), true),
     ] {
         let project = |name: &str| {
@@ -224,6 +227,9 @@ fn projects_of_argo_cd_that_refuse_hosts_are_errors() {
         let files = [("argocd/project.yaml", own.as_str()), ("argocd/hosts.yaml", &application)];
         assert_eq!(has(&files), is_reported, "{spec}");
         assert!(!has(&[("argocd/project.yaml", &project("other"))]), "{spec}");
+        // Each is for one of two base clusters.
+        let two = [("a/project.yaml", own.as_str()), ("b/project.yaml", &project("default"))];
+        assert!(!has(&two), "{spec}");
     }
 }
 

@@ -146,10 +146,12 @@ fn from_project(origin: &Origin, spec: &AppProjectSpec) -> Vec<ObjectOption> {
     }
     if let Some(destinations) = &spec.destinations {
         let globs = destinations.iter().map(|it| it.namespace.as_deref().unwrap_or_default());
-        let patterns: Vec<String> = globs
-            .map(|glob| regex::escape(glob).replace("\\*", ".*").replace("\\?", "."))
-            .collect();
-        let namespaces = Regex::new(&format!("^(?:{})$", patterns.join("|"))).ok();
+        // globset's own flag is for paths, which may be no UTF-8.
+        let pattern =
+            |glob| Some(Glob::new(glob).ok()?.regex().trim_start_matches("(?-u)").to_owned());
+        let patterns: Option<Vec<String>> = globs.map(pattern).collect();
+        let any = |patterns: Vec<String>| Regex::new(&format!("^(?:{})$", patterns.join("|"))).ok();
+        let namespaces = patterns.and_then(any);
         let others = ObjectOption { is_inverted: true, ..refusal("destinations") };
         options.push(ObjectOption { patterns: [namespaces, None], ..others });
     }
@@ -175,9 +177,11 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>, project: &str) -> Ve
     let rules =
         |data: &Value, key: &str| -> Option<Value> { bounded::parse(data.get(key)?.as_str()?) };
     let projects = repo.context.argocd_projects.iter();
-    let projects = projects.filter(|(_, it)| it.metadata.name == project);
-    let mut options: Vec<ObjectOption> =
-        projects.flat_map(|(origin, it)| from_project(origin, &it.spec)).collect();
+    let mut projects = projects.filter(|(_, it)| it.metadata.name == project);
+    // Of two with one name, at least one is another base cluster's.
+    let only = projects.next().filter(|_| projects.next().is_none());
+    let mut options =
+        only.map_or_else(Vec::new, |(origin, project)| from_project(origin, &project.spec));
     for (origin, data) in &repo.context.argocd_settings {
         let mut add = |key: &str, text: &str, effect| {
             options.push(option(GitopsAgent::Argocd, text, effect, origin.at(["data", key])));

@@ -287,6 +287,12 @@ fn by_argocd(
     let default_namespace = default_namespace
         .filter(|namespace| !namespace.is_empty() && !namespace.contains("{{"))
         .map(|namespace| (namespace, origin.at([route, &["destination", "namespace"]].concat())));
+    let project = spec.project.as_deref().unwrap_or("default");
+    let options = [
+        apply_options::from_argocd(repo.settings, origin, route, spec),
+        apply_options::from_argocd_settings(repo, project),
+    ]
+    .concat();
     let mut applied = Vec::new();
     for (at, source) in sources {
         let steps = |fields: &[&str]| -> Vec<RouteStep> {
@@ -369,14 +375,7 @@ fn by_argocd(
                 default_namespace: default_namespace
                     .clone()
                     .filter(|_| non_empty(&kustomize.namespace).is_none()),
-                options: [
-                    apply_options::from_argocd(repo.settings, origin, route, spec),
-                    apply_options::from_argocd_settings(
-                        repo,
-                        spec.project.as_deref().unwrap_or("default"),
-                    ),
-                ]
-                .concat(),
+                options: options.clone(),
                 changes: changes.map(Box::new),
                 decryption: None,
                 plain,
