@@ -102,10 +102,17 @@ impl ChangedOutput<'_> {
         let site = self.site;
         let overlay = |root: &Utf8Path| site.settings.output.join(layout::declared_directory(root));
         path.strip_prefix(overlay("".into())).ok()?;
+        let is_named = |overlay: &Utf8PathBuf| {
+            let mut by_agents = site.wiring.named_by_agents.iter();
+            site.builds.listed_by(overlay).next().is_some()
+                || by_agents.any(|(named, _)| named == overlay)
+        };
         let written = site.inventory.roots.values().map(|root| overlay(&root.directory));
-        let written: Vec<Utf8PathBuf> = written.collect();
+        let written: Vec<Utf8PathBuf> = written.filter(|overlay| !is_named(overlay)).collect();
         Some(match written.as_slice() {
-            [] => "remove this entry: sipgen writes no overlay of hosts".to_owned(),
+            [] => "remove this entry, in the same commit: sipgen writes no other overlay of hosts; an agent that prunes \
+                   deletes those that nothing else applies"
+                .to_owned(),
             all => format!(
                 "name a directory that sipgen writes: {}; without it, an agent that prunes deletes the hosts",
                 abbreviated(all, SUGGESTED)
