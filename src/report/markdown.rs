@@ -6,8 +6,7 @@
 
 use std::fmt::{Display, Write};
 
-use super::json::DiffReport;
-use super::json::{Problem, ProblemPlace};
+use super::json::{DiffReport, Problem, ProblemPlace};
 use super::phrases::{self, DiffLine};
 use super::plan::wrapped;
 use super::{ReportText, one_line};

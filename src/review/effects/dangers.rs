@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,7 +40,8 @@ pub enum Harm {
     /// applied.
     AgentObjectsDeleted {
         /// Path relative to the repo's root.
-        directory: String,
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
         /// Number of objects.
         objects: usize,
     },
@@ -159,21 +160,25 @@ pub enum Harm {
     /// A directory of declared hosts is deleted that an agent applies or a kustomization includes.
     RootDeleted {
         /// Path relative to the repo's root.
-        directory: String,
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
     },
     /// A directory of declared hosts turns from an overlay into a component, or back.
     RootChangesForm {
         /// Path relative to the repo's root.
-        directory: String,
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
         /// New form.
         form: HostsForm,
     },
     /// The output directory moves, and with it every directory that agents apply.
     OutputMoves {
         /// Path before, relative to the repo's root.
-        before: String,
+        #[schemars(with = "String")]
+        before: Utf8PathBuf,
         /// Path after.
-        after: String,
+        #[schemars(with = "String")]
+        after: Utf8PathBuf,
     },
 }
 
@@ -195,22 +200,21 @@ pub(super) fn dangers(
         output: output.output.clone(),
         hosts: output.firmware.clone(),
     }));
-    let in_repo = |directory: &String| output.join(directory).into_string();
     let gone = shared.roots.iter().filter(|root| root.state == FileState::Deleted);
-    harms.extend(gone.map(|root| Harm::RootDeleted { directory: in_repo(&root.directory) }));
+    harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
     harms.extend(shared.roots.iter().filter_map(|root| {
-        let directory = in_repo(&root.directory);
+        let directory = output.join(&root.directory);
         root.becomes.map(|form| Harm::RootChangesForm { directory, form })
     }));
     let agents = shared.agents.iter().filter(|agent| agent.deleting > 0);
     harms.extend(agents.map(|agent| Harm::AgentObjectsDeleted {
-        directory: in_repo(&agent.directory),
+        directory: output.join(&agent.directory),
         objects: agent.deleting,
     }));
     harms.extend(
         moved_from.map(|before| Harm::OutputMoves {
-            before: before.to_string(),
-            after: output.to_string(),
+            before: before.to_owned(),
+            after: output.to_owned(),
         }),
     );
     let mut dangers: Vec<Danger> = harms.into_iter().map(|harm| Danger::new(harm, None)).collect();

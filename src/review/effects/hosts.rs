@@ -266,11 +266,12 @@ pub(super) fn changes(
                 });
             }
             (Some((cluster, before)), Some((other, after))) => {
+                let follows_machine = facts.is_user(host, other, after);
                 let moved = |part: &Part, its_other: &ClusterKey| MovedHost {
                     host: host.clone(),
                     part: part.clone(),
                     other: its_other.clone(),
-                    follows_machine: facts.is_user(host, other, after),
+                    follows_machine,
                     consumer: facts.user(host),
                 };
                 let (leaves, arrives) = (moved(before, other), moved(after, cluster));

@@ -114,8 +114,10 @@ pub(super) fn changes(
             becomes: forms[1].filter(|form| forms[0].is_some_and(|before| before != *form)),
         });
     }
-    let lists_hosts =
-        |path: &Utf8Path| layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED);
+    let lists_hosts = |path: &Utf8Path| {
+        path.starts_with(layout::HOSTS)
+            && (layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED))
+    };
     for (path, texts) in files.iter().filter(|(path, _)| lists_hosts(path)) {
         let [before, after] = texts.map(|text| {
             let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
