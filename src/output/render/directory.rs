@@ -111,7 +111,7 @@ struct TemplateGroup<'a> {
 }
 
 impl<'a> DirectoryRenderer<'a> {
-    /// Returns a renderer of a directory that no cluster has.
+    /// Returns a renderer without shared files and hosts, as of a directory that no cluster has.
     pub(super) fn new(
         site: &'a Site,
         templates: &'a Templates,

@@ -78,7 +78,9 @@ fn insert_hosts(
     for planned in hosts {
         let file = match planned.host.evidence {
             Evidence::Applied { root } => (Some(root), planned.file.as_str()),
-            _ => (None, layout::OBSERVED_HOSTS),
+            Evidence::Live => (None, layout::OBSERVED_HOSTS),
+            // A partial object would create the host.
+            Evidence::Reached { .. } | Evidence::Loose => continue,
         };
         write_host(files.entry(file).or_insert_with(|| head.to_owned()), site, planned);
     }

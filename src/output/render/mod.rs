@@ -104,8 +104,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         let mut rendered = cluster::render(cluster, placement, site, templates, &shared);
         let tree = mem::take(&mut rendered.tree);
         // Most clusters of most runs are, and all their texts together take a quarter of what the
-        // inventory takes.
-        // A diff names the clusters that use a shared file which somebody edited.
+        // inventory takes. A diff also names those whose shared file somebody edited.
         let is_up_to_date =
             !rendered.has_new_shared && site.state.is_up_to_date(&cluster.key, &tree);
         ((!is_up_to_date).then_some(tree), rendered)

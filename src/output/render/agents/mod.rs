@@ -182,7 +182,8 @@ pub(super) fn applied_by_others(
 fn insert_kustomization(files: &mut Tree, made_from: &str, directory: &Utf8Path, anchor: &str) {
     let head = header(made_from);
     files.insert(directory.join(ANCHOR).into(), head.clone() + anchor);
-    let listed = files_below(files, directory).filter_map(|(file, _)| file.file_name());
+    let beside = files_below(files, directory).filter(|(file, _)| file.parent() == Some(directory));
+    let listed = beside.filter_map(|(file, _)| file.file_name());
     let text = kustomization_listing(&head, listed);
     files.insert(directory.join(layout::KUSTOMIZATION).into(), text);
 }
