@@ -22,7 +22,7 @@ use crate::base::finding::{Code, Finding, Origin};
 use crate::site::inventory::usage::HostUsage;
 use crate::site::inventory::{Host, Inventory};
 use crate::site::request::cluster::Cluster;
-use crate::site::request::cluster_parts::{ClusterParts, PartSpec, belongs_to};
+use crate::site::request::cluster_parts::{ClusterParts, PartDocument, PartSpec, belongs_to};
 
 /// Machines of one object that is no request.
 #[derive(Debug)]
@@ -59,7 +59,8 @@ pub(crate) fn claimed_by_machines(
         users.contains(&(namespace.as_str(), machine))
     };
     // An owner makes the claims of what it owns, if it is in the inputs or its Cluster's class makes it.
-    let has_known_owner = |namespace: &Namespace, metadata: &Metadata| {
+    let has_known_owner = |namespace: &Namespace, document: &PartDocument| {
+        let metadata = &document.metadata;
         let mut labels = [CONTROL_PLANE_LABEL, TOPOLOGY_DEPLOYMENT_NAME].into_iter();
         let is_of_class = labels.any(|label| metadata.label(label).is_some())
             && metadata
@@ -69,6 +70,7 @@ pub(crate) fn claimed_by_machines(
         let owners = owners.map(|owner| (owner.kind.as_str(), owner.name.as_str()));
         // MachineSets, which own Machines, are in few snapshots.
         let deployment = metadata.label(DEPLOYMENT_NAME).map(|name| (MACHINE_DEPLOYMENT, name));
+        let deployment = deployment.filter(|_| document.kind != MACHINE_DEPLOYMENT);
         let mut owners = owners.chain(deployment);
         owners.any(|(kind, name)| is_of_class || parts.named(kind, namespace, name).is_some())
     };
@@ -80,7 +82,7 @@ pub(crate) fn claimed_by_machines(
             None => namespaces.contains(namespace),
         };
     let claimants = parts.all().filter_map(|(namespace, name, document)| {
-        if has_known_owner(namespace, &document.metadata) {
+        if has_known_owner(namespace, document) {
             return None;
         }
         let replicas = |replicas: Option<i64>| usize::try_from(replicas.unwrap_or(1)).ok();
