@@ -59,9 +59,8 @@ impl NamePattern {
     /// Returns how well a name fits; `None` for one that no object can have.
     fn fit(&self, name: &str) -> Option<NameFit> {
         let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && name.bytes().all(|byte| is_part(byte) || b"-.".contains(&byte));
-        if self.0.len() != name.len() || !is_name {
+        // Most patterns have another length.
+        if self.0.len() != name.len() {
             return None;
         }
         let mut fit = NameFit::Exact;
@@ -75,7 +74,9 @@ impl NamePattern {
                 _ => return None,
             }
         }
-        Some(fit)
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.bytes().all(|byte| is_part(byte) || b"-.".contains(&byte));
+        is_name.then_some(fit)
     }
 }
 

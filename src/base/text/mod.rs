@@ -136,7 +136,7 @@ pub(crate) fn subject_with_first(count: usize, noun: &str, first: impl Display) 
 }
 
 /// Formats the first of some things, and counts the others: `a and 2 more files`.
-pub(crate) fn with_others(first: impl std::fmt::Display, others: usize, noun: &str) -> String {
+pub(crate) fn with_others(first: impl Display, others: usize, noun: &str) -> String {
     match others {
         0 => first.to_string(),
         _ => format!("{first} and {}", counted(others, noun)),

@@ -26,7 +26,7 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
             # Key ids of AWS, which have a fixed length and no lower case.
             | A[KS]IA ( [0-9A-Z]{16} ) (?: $ | [^-.0-9A-Z_a-z] )
             # JSON Web Tokens: two base64 objects, which start with `{`, and a signature.
-            | eyJ ( [-0-9A-Z_a-z]{0,1020} \.eyJ [-0-9A-Z_a-z]* \. [-.0-9A-Z_a-z]+ )
+            | eyJ ( [-0-9A-Z_a-z]* \.eyJ [-0-9A-Z_a-z]* \. [-.0-9A-Z_a-z]+ )
         )",
     )
 });
@@ -36,7 +36,8 @@ pub(super) fn token_ranges(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
     // The character behind a token may precede the next one.
-    while let Some(found) = TOKEN.captures_at(text, from)
+    while let Some(found) = TOKEN.find_at(text, from)
+        && let Some(found) = TOKEN.captures_at(text, found.start())
         && let Some(token) = found.iter().skip(1).flatten().next()
     {
         from = token.end();

@@ -9,7 +9,8 @@ use serde::de::{
 };
 use yaml_serde::{Mapping, Value};
 
-/// Reads any value. The last of several equal keys wins, and tags are ignored.
+/// Reads any value. The last of several equal keys wins, and tags are ignored. With a limit, values
+/// are only counted, and none is kept.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ValueReader<'a> {
     /// The keys of the entries that are read; `None` for all.
@@ -44,13 +45,9 @@ impl ValueLimit {
 
 impl ValueReader<'_> {
     fn counted<E: Error>(self, value: impl Into<Value>, text: usize) -> Result<Value, E> {
-        if let Some(limit) = self.limit {
-            limit.count(text);
-            if limit.is_exceeded() {
-                return Err(E::custom("too much"));
-            }
-        }
-        Ok(value.into())
+        let Some(limit) = self.limit else { return Ok(value.into()) };
+        limit.count(text);
+        if limit.is_exceeded() { Err(E::custom("too much")) } else { Ok(Value::Null) }
     }
 }
 
@@ -100,7 +97,7 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
         while let Some(value) = items.next_element_seed(self)? {
-            values.push(value);
+            values.extend(self.limit.is_none().then_some(value));
         }
         self.counted(values, 0)
     }
@@ -110,7 +107,10 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
         // Keys may be of any type.
         while let Some(key) = entries.next_key_seed(self)? {
             if self.keys.is_none_or(|keys| keys.iter().any(|wanted| key == **wanted)) {
-                mapping.insert(key, entries.next_value_seed(self)?);
+                let value = entries.next_value_seed(self)?;
+                if self.limit.is_none() {
+                    mapping.insert(key, value);
+                }
             } else {
                 entries.next_value::<IgnoredAny>()?;
             }
