@@ -192,7 +192,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
             formatted = formatted_findings(arguments, &sites, &runs)?;
         }
     }
-    // Neither keeps all cores busy.
+    // Neither writing nor summarizing keeps all cores busy.
     let (written, summaries) = rayon::join(
         || mapped.map_or(Ok(()), |mapped| write(&runs, &mapped)),
         || -> Vec<ReportText> {

@@ -136,7 +136,6 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
         return Err(CommandError(format!("duplicate {option} -: stdin can be read only once")));
     }
     let stream = |path: &Utf8PathBuf| -> Result<Stream, CommandError> {
-        let mut content = Vec::new();
         let (name, read) = match path.as_str() {
             "-" if io::stdin().is_terminal() => {
                 return Err(CommandError(format!(
@@ -144,7 +143,10 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
                      sites/lab | sipgen generate --input -`"
                 )));
             }
-            "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content).map(|_| content)),
+            "-" => {
+                let mut content = Vec::new();
+                (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content).map(|_| content))
+            }
             // A pipe works as well, such as the shell's `<(kustomize build …)`.
             _ => (path.as_path(), fs::read(path)),
         };

@@ -233,6 +233,11 @@ impl DocumentField {
     pub fn place(&self) -> Place {
         self.origin.at(self.route.clone())
     }
+
+    /// Returns the place of its key.
+    pub fn key(&self) -> Place {
+        self.origin.key(self.route.clone())
+    }
 }
 
 impl Origin {
@@ -326,7 +331,9 @@ impl Origin {
     pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
         if let DocumentReading::Stream(_) = self.way() {
             let way = DocumentReading::Stream(Some(Arc::new(input.to_owned())));
-            *self = self.clone().by(way);
+            if let Some(apart) = &mut self.apart {
+                Arc::make_mut(apart).way = way;
+            }
         }
     }
 

@@ -110,9 +110,10 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
     let such_as = if are_same { "" } else { "such as " };
     let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
     let key = route.last().map(String::as_str).unwrap_or_default();
+    let is_annotation = route.get(1).is_some_and(|field| field == "annotations");
     let what = match route.get(1).map(String::as_str) {
         Some("labels") => "label ",
-        Some("annotations") => "annotation ",
+        _ if is_annotation => "annotation ",
         _ => "",
     };
     // kustomize patches the host, and leaves a number or boolean in the place of a name.
@@ -126,7 +127,7 @@ fn finding(route: &[String], reading: Option<OtherReading>, hosts: Vec<Occurrenc
         Some(reading) => {
             format!(
                 "the {what}{key} of {name} is {shown} without quotes: {}",
-                in_words(reading, what == "annotation ")
+                in_words(reading, is_annotation)
             )
         }
         None => format!(

@@ -54,7 +54,8 @@ fn definition<T: CustomResourceExt>(extend: impl Fn(&mut Value)) -> Value {
     definition
 }
 
-/// Removes keywords without effect in an API server, recursively.
+/// Adapts a schema for API servers, recursively: removes keywords without effect there, joins lines of
+/// descriptions, and writes limits as integers.
 fn plain(schema: &mut Value) {
     let Value::Object(keywords) = schema else { return };
     // The API server drops a null that is not allowed, and sipgen reads null as missing too.

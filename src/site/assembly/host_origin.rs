@@ -80,10 +80,11 @@ pub(super) fn complete(hosts: &mut HostDocuments, naming: NamingContext<'_>) -> 
         }
     }
     live.retain(|(key, _)| !is_described.contains(key));
-    let renamed = (!live.is_empty()).then(|| renaming_kustomization(naming, &hosts.in_files));
+    let renamed =
+        if live.is_empty() { None } else { renaming_kustomization(naming, &hosts.in_files) };
     let why = "but no kustomization of the repo renders such a manifest, and it is no live object: it is not known whether \
                an agent applies it in full, and";
-    let renamed = renamed.flatten().and_then(|(field, place)| {
+    let renamed = renamed.and_then(|(field, place)| {
         let why = format!("as a live object, but {} may rename a manifest to it:", place.file());
         let others = "keep the live objects in a file of the repo, which `sources` list beside the kustomization";
         Some(unknown_standing(live, &why, others)?.see(place, format!("the `{field}`")))

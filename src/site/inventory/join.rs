@@ -81,7 +81,7 @@ impl HostDescriptions {
     /// Joins the documents into one host. Reports documents without a spec and returns `None` for
     /// them.
     ///
-    /// `hardware` is read only for sites with Provisionings; without it, the machine is unknown.
+    /// `hardware` is `None` if nothing requires it; the machine is then unknown.
     pub(crate) fn join(
         self,
         key: HostKey,

@@ -50,7 +50,7 @@ impl Mismatch {
     pub fn point(&self, mut finding: Finding, selector: &DocumentField) -> Finding {
         for (index, unmet) in self.unmet.iter().enumerate() {
             let field = selector.below(unmet.route.iter().cloned());
-            let place = if unmet.by_key { field.origin.key(field.route) } else { field.place() };
+            let place = if unmet.by_key { field.key() } else { field.place() };
             finding =
                 if index == 0 { finding.at(place) } else { finding.see(place, unmet.what.clone()) };
         }

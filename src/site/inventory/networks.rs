@@ -137,7 +137,7 @@ pub(crate) fn read_value(value: &str, encoded: bool) -> Result<NetworkData, Netw
 }
 
 /// Parses network data; a file that sops encrypted is returned as [`NetworkDataError::Encrypted`].
-pub(crate) fn read_text(text: &str) -> Result<NetworkData, NetworkDataError> {
+pub(super) fn read_text(text: &str) -> Result<NetworkData, NetworkDataError> {
     if sops::is_encrypted_file(text) {
         return Err(NetworkDataError::Encrypted);
     }
@@ -168,7 +168,7 @@ struct SecretKeys {
 ///
 /// Most Secrets hold credentials and are not parsed. They are searched by name only if a host lacks
 /// network data, and their values are dropped.
-pub(crate) fn keyless_secrets(
+pub(super) fn keyless_secrets(
     repo: &Files,
     files: &[Utf8PathBuf],
     wanted: &BTreeSet<SecretKey>,

@@ -96,28 +96,28 @@ impl GeneratedHost {
             metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
         let recorded = document.comments().find_map(layout::assignment_of_comment);
         let annotation = |key: &str| metadata.annotations.get(key);
-        let says = match (annotation(assignment::GIVEN_BACK), recorded, assignment::claim(&labels))
-        {
-            (Some(given_back), ..) => GeneratedHostState::Released(PendingRelease {
+        let recorded = recorded.map(|(cluster, part)| Claim::Cluster(cluster, part));
+        let claim = || recorded.or_else(|| assignment::claim(&labels));
+        let says = match annotation(assignment::GIVEN_BACK) {
+            Some(given_back) => GeneratedHostState::Released(PendingRelease {
                 given_back: ReleaseProgress::from_value(given_back),
                 by: annotation(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok()),
             }),
-            (None, Some((cluster, part)), _)
-            | (None, None, Some(Claim::Cluster(cluster, part))) => {
-                GeneratedHostState::Held(cluster, part)
-            }
-            (None, None, Some(Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_))) => {
-                let place = origin.at(["metadata", "labels"]);
-                return Err(unreadable("its labels are not those of a cluster", place));
-            }
-            (None, None, None) if origin.file.file_name() == Some(layout::UNLABELLED) => {
-                GeneratedHostState::Unlabelled
-            }
-            // A truncated file may look like this.
-            (None, None, None) => {
-                let place = origin.at(["metadata"]);
-                return Err(unreadable("its host is neither assigned nor released", place));
-            }
+            None => match claim() {
+                Some(Claim::Cluster(cluster, part)) => GeneratedHostState::Held(cluster, part),
+                Some(Claim::Named(_) | Claim::Older(_) | Claim::Unclear(_)) => {
+                    let place = origin.at(["metadata", "labels"]);
+                    return Err(unreadable("its labels are not those of a cluster", place));
+                }
+                None if origin.file.file_name() == Some(layout::UNLABELLED) => {
+                    GeneratedHostState::Unlabelled
+                }
+                // A truncated file may look like this.
+                None => {
+                    let place = origin.at(["metadata"]);
+                    return Err(unreadable("its host is neither assigned nor released", place));
+                }
+            },
         };
         let GeneratedMetadata { namespace, annotations, .. } = metadata;
         Ok(Self { key, namespace, says, labels, annotations })

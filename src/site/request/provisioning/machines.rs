@@ -54,13 +54,6 @@ struct RequestedMachine {
     is_asked: bool,
 }
 
-impl RequestedMachine {
-    /// Returns the place of its name.
-    fn place(&self) -> Place {
-        self.at.origin.key(self.at.route.clone())
-    }
-}
-
 impl RequestValidation<'_, '_> {
     /// Returns the requested machines, and an installation with their names.
     pub(super) fn machines(
@@ -131,7 +124,7 @@ impl RequestValidation<'_, '_> {
             let Some((name, asked)) = entry.iter().next() else { continue };
             let route = ["spec".into(), field.into(), index.into(), RouteStep::from(&**name)];
             let at = DocumentField::new(&self.document.origin, route);
-            let place = at.origin.key(at.route.clone());
+            let place = at.key();
             let name: NodeName = match name.parse() {
                 Ok(name) => name,
                 Err(error) => {
@@ -145,7 +138,7 @@ impl RequestValidation<'_, '_> {
             if let Some(other) = machines.iter().find(|other| other.name == name) {
                 let message = format!("`{field}` has two machines named `{name}`");
                 let finding = Finding::new(Code::InvalidMachine, message).at(place);
-                let finding = finding.see(other.place(), "the other one");
+                let finding = finding.see(other.at.key(), "the other one");
                 self.findings.push(finding.help("rename one of them, or remove it"));
                 continue;
             }
@@ -284,7 +277,7 @@ impl RequestValidation<'_, '_> {
         if !machine.is_asked {
             let message = format!("machine `{name}` has neither a MAC address nor requirements");
             let help = "write its `mac-address`, or its requirements: `cpu`, `memory`, `sriov`, `qat`, `cpuModel`, `cpuFlags`, `cpuArch`, `labelSelector`";
-            let finding = Finding::new(Code::InvalidMachine, message).at(machine.place());
+            let finding = Finding::new(Code::InvalidMachine, message).at(machine.at.key());
             self.findings.push(finding.help(help));
         }
         let ((mac, place), macs) = (mac.as_ref()?, self.context.hosts_by_mac());
@@ -340,7 +333,7 @@ impl RequestValidation<'_, '_> {
         if !lacks.is_empty() {
             let lacks = lacks.join("; it ");
             let message = format!("`{name}` is host {key} by its MAC address, which {lacks}");
-            let finding = Finding::new(Code::Unmet, message).at(machine.place());
+            let finding = Finding::new(Code::Unmet, message).at(machine.at.key());
             let help = "the MAC address decides: fix it or the requirements; without a mac-address, sipgen finds a host that meets the requirements";
             self.findings.push(finding.see(host.origin.name(), key.to_string()).help(help));
         }

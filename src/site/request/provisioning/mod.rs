@@ -209,7 +209,7 @@ impl RequestValidation<'_, '_> {
             let help = "choose an unused network: packets for the machine would be sent to a pod";
             let finding = Finding::new(Code::DoubtfulInstallerField, message)
                 .at(self.document.origin.at(POD_SUBNET))
-                .see(at.origin.key(at.route.clone()), format!("{name}, {address}"));
+                .see(at.key(), format!("{name}, {address}"));
             self.findings.push(finding.help(help));
         } else if is_written
             && named.len() == node_sets.len()

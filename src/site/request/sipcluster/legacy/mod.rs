@@ -22,6 +22,7 @@ mod services;
 
 use yaml_serde::{Mapping, Value};
 
+use super::Route;
 use crate::base::api::assignment::FORMER_NAME;
 use crate::base::api::sipcluster::{KIND, SIPClusterSpec};
 use crate::base::finding::{Code, Finding, Origin, RouteMapping, RouteStep, below};
@@ -215,8 +216,6 @@ struct OlderMapping<'a> {
     at: &'a [RouteStep],
     read: &'a [RouteStep],
 }
-
-type Route = Vec<RouteStep>;
 
 impl Converter<'_> {
     fn error(
