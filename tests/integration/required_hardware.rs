@@ -21,6 +21,9 @@ fn with_hosts(repo: &Repo, hosts: &[(&str, &str)]) {
     repo.write("snapshot/hosts.yaml", &hosts.collect::<String>());
 }
 
+/// A field of an older SIPCluster.
+const OLDER: &str = "  config: {cluster-name: one}\n";
+
 /// Writes a request for workers with hardware.
 fn request(repo: &Repo, cluster: &str, workers: usize, hardware: &str) {
     repo.write(
@@ -76,6 +79,15 @@ fn a_node_set_gets_hosts_with_the_hardware_that_it_requires() {
         let hosts = repo.hosts_of("tenants", "one");
         assert_eq!(hosts.is_empty(), !is_met, "{hardware}: {hosts:?} {}", run.stderr);
         assert!(hosts.iter().all(|host| host == "Worker metal/b"), "{hardware}: {hosts:?}");
+
+        let current = repo.read("one.yaml");
+        let older = current.replace("spec:\n", &format!("spec:\n{OLDER}"));
+        for (request, build) in [(older, ""), (current, "labels: [{pairs: {a: b}}]\n")] {
+            repo.write("one.yaml", &request);
+            repo.write("kustomization.yaml", &format!("resources: [one.yaml]\n{build}"));
+            repo.generate(&[]).expect(if is_met { 0 } else { 1 });
+            assert_eq!(repo.hosts_of("tenants", "one"), hosts, "{hardware} {build}");
+        }
     }
 }
 

@@ -38,14 +38,15 @@ pub(super) fn read_spec<T: DeserializeOwned + Default>(
     fields: &SpecFields,
     kind: &str,
 ) -> (Option<Box<T>>, Vec<Finding>) {
-    fitting(fields.misfit_of_object(value, &document.origin), || {
+    fitting(&value["spec"], fields.misfit_of_object(value, &document.origin), || {
         let parsed = document.parse::<SpecEnvelope<T>>().map(|with| with.spec.unwrap_or_default());
         parsed.map_err(|error| undecodable(document, &error, kind))
     })
 }
 
 /// Parses a spec whose fields are valid; otherwise returns findings for the invalid ones.
-pub(super) fn fitting<T>(
+pub(super) fn fitting<T: DeserializeOwned>(
+    spec: &Value,
     misfit: FieldErrors,
     parse: impl FnOnce() -> Result<Box<T>, Finding>,
 ) -> (Option<Box<T>>, Vec<Finding>) {
@@ -54,7 +55,10 @@ pub(super) fn fitting<T>(
         unknown.extend(wrong);
         return (None, unknown);
     }
-    match parse() {
+    // A number may be a text, such as a quantity. In YAML it is both, but not in the result of a build.
+    let from_text = || yaml_serde::from_str(&yaml_serde::to_string(spec).ok()?).ok();
+    let are_quoted = unquoted.is_empty();
+    match parse().or_else(|error| from_text().filter(|_| are_quoted).ok_or(error)) {
         Ok(spec) => (Some(spec), unknown),
         Err(error) => {
             // The parser's error lacks the place of unquoted values, so their own findings replace

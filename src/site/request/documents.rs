@@ -27,9 +27,7 @@ pub(crate) trait RequestSpec: Send {
 
     /// Returns whether the request may have requirements on the hardware of hosts, or depend on their
     /// addresses, if inspection gives hosts addresses.
-    fn uses_hardware(&self, _: &ClusterParts, gives_addresses: bool) -> bool {
-        gives_addresses
-    }
+    fn uses_hardware(&self, parts: &ClusterParts, gives_addresses: bool) -> bool;
 }
 
 /// A decoded spec; `None`, with findings, if it is invalid.

@@ -30,6 +30,7 @@ use crate::input::decode::unknown_fields::{OF_SIPCLUSTER, unknown_field};
 use crate::input::decode::unreadable;
 use crate::input::load::{ParseError, in_plain_words};
 use crate::site::inventory::topology_labels::TopologyLabels;
+use crate::site::request::cluster_parts::ClusterParts;
 use crate::site::request::decode_spec::fitting;
 use crate::site::request::documents::{
     ClusterDocument, RequestContext, RequestSpec, RequestValidation, ValidatedRequest,
@@ -108,6 +109,12 @@ impl RequestSpec for LegacySpec {
         request.older = Some(Box::new(conversion));
         Some((request, findings))
     }
+
+    fn uses_hardware(&self, _: &ClusterParts, gives_addresses: bool) -> bool {
+        let nodes = self.document["spec"]["nodes"].as_mapping();
+        let mut node_sets = nodes.into_iter().flat_map(Mapping::values);
+        gives_addresses || node_sets.any(|node_set| node_set.get("hardware").is_some())
+    }
 }
 
 fn legacy_generation(document: &ClusterDocument, conversion: &Conversion) -> Finding {
@@ -125,8 +132,8 @@ fn legacy_generation(document: &ClusterDocument, conversion: &Conversion) -> Fin
 
 /// Decodes the converted spec of an older SIPCluster.
 fn decode_converted(spec: Value, origin: &Origin) -> (Option<Box<SIPClusterSpec>>, Vec<Finding>) {
-    fitting(OF_SIPCLUSTER.misfit(&spec, origin), || {
-        yaml_serde::from_value(spec).map_err(|error| {
+    fitting(&spec, OF_SIPCLUSTER.misfit(&spec, origin), || {
+        yaml_serde::from_value(spec.clone()).map_err(|error| {
             let error = ParseError {
                 message: in_plain_words(&error.to_string()),
                 line: None,
