@@ -175,7 +175,7 @@ fn sipgen_applies_nothing_itself_while_the_object_that_did_is_not_read() {
                 declared(&repo);
             }
             repo.write("sipgen.yaml", settings);
-            let output = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: t}\n";
+            let output = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ cluster.name }}\n  namespace: t\n";
             repo.write("own/outputs/x/a.yaml", output);
             repo.write(OBJECT, object);
             repo.generate(&["--rebalance"]).expect(0);
