@@ -45,14 +45,18 @@ fn text(value: &Value) -> Option<String> {
 }
 
 impl NamingContext<'_> {
-    /// Evaluates the builds of files, of which none is vital: a failed build only makes its objects
-    /// unknown.
+    /// Evaluates the builds of files, also those that only set namespaces. None is vital: a failed build
+    /// only makes its objects unknown.
     pub(super) fn evaluated(
         &self,
         files: HashSet<Arc<Utf8Path>>,
         agents: &BTreeMap<Utf8PathBuf, AgentBuild>,
     ) -> EvaluationResult {
+        let has_namespace = |file: &&Arc<Utf8Path>| {
+            self.builds.reach(file).iter().any(|reach| reach.namespace.is_some())
+        };
         let wanted = EvaluatedFiles {
+            remade: files.iter().filter(has_namespace).cloned().collect(),
             files,
             output: Some(&self.settings.output),
             agents: AgentBuild::without_names(agents, |_| false),

@@ -148,8 +148,8 @@ pub(crate) struct EvaluatedFiles<'a> {
     /// Set if kustomize refuses files outside of the kustomization's directory, as it does by
     /// default. Flux does not.
     pub(crate) is_restricted: bool,
-    /// Files among them with documents of which builds make no object, or several: hosts that
-    /// kustomize leaves out, and requests that get several namespaces.
+    /// Files among them to evaluate even if builds change only their namespaces: those with hosts that
+    /// kustomize leaves out, requests that get several namespaces, and agents' objects.
     pub(crate) remade: HashSet<Arc<Utf8Path>>,
     /// Output directory if what it will have is not part of the evaluated builds.
     pub(crate) output: Option<&'a Utf8Path>,
