@@ -104,16 +104,29 @@ fn an_application_of_another_repo_leaves_ours() {
 #[test]
 fn hosts_that_are_applied_to_another_cluster_only_are_not_assigned() {
     let source = |path: &str| format!("{{repoURL: 'https://git.example.com/fleet', path: {path}}}");
+    let remote = "  kubeConfig: {secretRef: {name: remote}}\n";
     let elsewhere = |path: &str| {
-        let remote = "  kubeConfig: {secretRef: {name: remote}}\n";
         let named = application(&source(path), "{name: shop}");
         let by_url = application(&source(path), "{server: 'https://shop.example.com'}");
         [("gitops: flux\n", flux("lab", path, remote)), (ARGOCD, named), (ARGOCD, by_url)]
     };
+    // What another cluster gets, its agent applies there.
+    let by_another = |path: &str| {
+        let parent = |object: &str| object.replace("name: lab", "name: parent");
+        let child = application(&source(path), "{server: 'https://kubernetes.default.svc'}");
+        let of_argocd = parent(&application(&source("agent"), "{name: shop}"));
+        [
+            ("gitops: flux\n", flux("lab", path, ""), flux("parent", "./agent", remote)),
+            ("gitops: flux\n", flux("lab", path, ""), of_argocd.clone()),
+            (ARGOCD, child, of_argocd),
+        ]
+    };
     for path in ["inventory", &OVERLAY[2..]] {
-        for (settings, object) in elsewhere(path) {
+        let alone = elsewhere(path).map(|(settings, object)| (settings, object, String::new()));
+        for (settings, object, parent) in alone.into_iter().chain(by_another(path)) {
             let repo = declared(settings);
             repo.write("agent/lab.yaml", &object);
+            repo.write("parents/parent.yaml", &parent);
 
             let run = repo.generate(&[]);
 
@@ -126,10 +139,35 @@ fn hosts_that_are_applied_to_another_cluster_only_are_not_assigned() {
                 false => application(&source(path), "{name: in-cluster}")
                     .replace("name: lab", "name: own"),
             };
-            repo.write("agent/own.yaml", &own);
+            repo.write("own/own.yaml", &own);
             repo.generate(&[]).expect(0);
             assert!(repo.exists("overlays/hosts/declared"), "{object}");
         }
+        for (settings, object, parent) in by_another(path) {
+            let repo = declared(settings);
+            repo.write("agent/kustomization.yaml", "resources: [lab.yaml]\n");
+            repo.write("agent/lab.yaml", &object);
+            let of_base = flux("base", "./agent", "");
+            for (parents, has_hosts) in
+                [(parent.clone(), false), (format!("{parent}---\n{of_base}"), true)]
+            {
+                repo.write("parents/parent.yaml", &parents);
+                repo.generate(&[]);
+                assert_eq!(repo.exists("overlays/hosts/declared"), has_hosts, "{parents}");
+            }
+        }
+    }
+}
+
+/// A reference without a namespace is to an object beside it.
+#[test]
+fn an_object_has_the_namespace_that_its_kustomization_gives() {
+    for (namespace, is_ours) in [("flux-system", true), ("shop", false)] {
+        let repo = of_flux(&flux("lab", OVERLAY, "").replace(", namespace: flux-system", ""));
+        let kustomization = format!("namespace: {namespace}\nresources: [lab.yaml]\n");
+        repo.write("agent/kustomization.yaml", &kustomization);
+        said(&repo);
+        assert_eq!(has_own(&repo, "flux", DECLARED), !is_ours, "{namespace}");
     }
 }
 

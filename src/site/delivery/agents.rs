@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::agent_objects::{AgentContext, AgentObject, AgentObjectContent};
-use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
+use super::applied::{AppliedDirectory, PlainDirectory};
 use super::directories::directories;
 use super::reached::{Overlays, ReachedContent, added_components};
 use super::repo::{DeliveryRepo, RepoListing, shown};
@@ -80,9 +80,7 @@ impl AppliedBuilds {
 
     /// Returns the builds that objects apply to clusters other than the site's base cluster.
     pub(crate) fn elsewhere(builds: &Builds, all_reached: &[ReachedContent<'_>]) -> Self {
-        let is_elsewhere = |reached: &&ReachedContent<'_>| {
-            matches!(reached.applied.exclusion, Some(Exclusion::OtherCluster(_)))
-        };
+        let is_elsewhere = |reached: &&ReachedContent<'_>| reached.applied.is_elsewhere();
         Self::new(builds, all_reached.iter().filter(is_elsewhere))
     }
 

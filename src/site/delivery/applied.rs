@@ -55,6 +55,16 @@ impl AppliedDirectory {
         matches!(self.exclusion, None | Some(Exclusion::Suspended))
     }
 
+    /// Returns whether it applies files of the site to another cluster.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        matches!(self.exclusion, Some(Exclusion::OtherCluster(_) | Exclusion::InOtherCluster(_)))
+    }
+
+    /// Returns the file of the object.
+    pub(crate) fn file(&self) -> &Arc<Utf8Path> {
+        self.place.file()
+    }
+
     /// Returns whether its directory is built as a kustomization, so that other files below it are
     /// ignored.
     pub(super) fn is_build(&self, builds: &Builds) -> bool {
@@ -73,6 +83,21 @@ impl AppliedDirectory {
             PlainDirectory::Autodetect(_) | PlainDirectory::Rendered(_) => true,
             PlainDirectory::Files(source) => source_contains(source, &self.above.join(path)),
         })
+    }
+
+    /// Returns whether the agent applies the objects of a file, as they are or by a build.
+    pub(super) fn delivers(&self, builds: &Builds, file: &Utf8Path) -> bool {
+        let is_detected = |root: usize| {
+            matches!(self.plain, PlainDirectory::Autodetect(_))
+                && builds.root(root).directory.starts_with(&self.directory)
+        };
+        match self.is_build(builds) {
+            true => builds.below(&self.directory).contains_key(file),
+            false => {
+                self.applies_plainly(builds, file)
+                    || builds.reach(file).iter().any(|reach| is_detected(reach.root))
+            }
+        }
     }
 
     /// Returns whether the agent applies a file as it is, without a build.
@@ -137,6 +162,8 @@ pub(super) enum Exclusion {
     OtherSource(&'static str),
     /// It applies to another cluster, according to this field or setting.
     OtherCluster(&'static str),
+    /// This object applies it to another cluster, and it applies the directory there.
+    InOtherCluster(String),
     /// Its path is inside a copy of another repo.
     Included,
     /// Its path has a parameter without a value in the repo.

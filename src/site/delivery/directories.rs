@@ -11,6 +11,7 @@ use super::applied::{AppliedDirectory, Exclusion, PlainDirectory};
 use super::apply_options;
 use super::build_changes::BuildChanges;
 use super::clusters::ArgocdCluster;
+use super::exclusion;
 use super::generators;
 use super::includes::{self, IncludeTarget};
 use super::overrides::OverriddenSource;
@@ -103,31 +104,9 @@ pub(super) fn directories(
         omitted.extend(kustomization.map(|it| (known..applied.len(), it, is_omitted)));
     }
     for (objects, kustomization, is_omitted) in omitted {
-        let applies_it = |it: &AppliedDirectory| {
-            it.is_of_site()
-                && Some(it.directory.as_path()) == kustomization.parent()
-                && it.is_build(repo.builds)
-        };
-        if !is_omitted && !applied.iter().any(applies_it) {
-            continue;
-        }
-        for index in objects {
-            let object = &applied[index];
-            // An object may be what applies the kustomization, after somebody applied its file.
-            let is_root = kustomization.starts_with(&object.directory)
-                || kustomization.parent().is_some_and(|directory| {
-                    repo.builds.made_of(&object.directory).contains(directory)
-                });
-            let file = object.place.file();
-            let is_read = || {
-                let mut all = applied.iter();
-                all.any(|it| it.is_of_site() && it.applies_plainly(repo.builds, file))
-            };
-            if object.is_of_site() && !is_root && !is_read() {
-                applied[index].exclusion = Some(Exclusion::Omitted(kustomization.clone()));
-            }
-        }
+        exclusion::exclude_omitted(repo.builds, &mut applied, objects, &kustomization, is_omitted);
     }
+    exclusion::exclude_remote(repo, &mut applied);
     applied
 }
 

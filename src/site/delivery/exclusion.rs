@@ -1,8 +1,88 @@
 //! Objects that seem to apply this repo's files to the base cluster but do not.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
 use super::applied::{AppliedDirectory, Exclusion};
-use super::repo::shown;
+use super::repo::{DeliveryRepo, shown};
+use crate::base::api::gitops::{ApplicationDestination, GitopsAgent};
 use crate::base::finding::{Code, Finding};
+use crate::base::grouping::grouped;
+use crate::input::kustomize::Builds;
+use crate::input::settings::gitops::IN_CLUSTER;
+
+/// Excludes the objects of a file that a kustomization does not list, although it lists others beside
+/// it, for which `is_sure` is set, or an agent applies it.
+pub(super) fn exclude_omitted(
+    builds: &Builds,
+    applied: &mut [AppliedDirectory],
+    objects: Range<usize>,
+    kustomization: &Arc<Utf8Path>,
+    is_sure: bool,
+) {
+    let applies_it = |it: &AppliedDirectory| {
+        it.is_of_site()
+            && Some(it.directory.as_path()) == kustomization.parent()
+            && it.is_build(builds)
+    };
+    if !is_sure && !applied.iter().any(applies_it) {
+        return;
+    }
+    for index in objects {
+        let object = &applied[index];
+        // An object may be what applies the kustomization, after somebody applied its file.
+        let is_root = kustomization.starts_with(&object.directory)
+            || kustomization
+                .parent()
+                .is_some_and(|directory| builds.made_of(&object.directory).contains(directory));
+        let is_read = || {
+            let mut all = applied.iter();
+            all.any(|it| it.is_of_site() && it.applies_plainly(builds, object.file()))
+        };
+        if object.is_of_site() && !is_root && !is_read() {
+            applied[index].exclusion = Some(Exclusion::Omitted(kustomization.clone()));
+        }
+    }
+}
+
+/// Excludes objects that are only applied to other clusters: without a destination of their own, they
+/// apply their directories there.
+pub(super) fn exclude_remote(repo: &DeliveryRepo<'_>, applied: &mut [AppliedDirectory]) {
+    if !applied.iter().any(AppliedDirectory::is_elsewhere) {
+        return;
+    }
+    let own = ApplicationDestination {
+        server: Some(IN_CLUSTER.0.to_owned()),
+        ..ApplicationDestination::default()
+    };
+    let is_own = repo.settings.argocd.destination.is(&own);
+    let moves_along =
+        |it: &AppliedDirectory| it.is_of_site() && (it.agent == GitopsAgent::Flux || is_own);
+    let files: BTreeSet<Arc<Utf8Path>> = applied.iter().map(|it| it.file().clone()).collect();
+    let delivering = applied.iter().enumerate().flat_map(|(by, it)| {
+        let others = files.iter().filter(|file| *file != it.file());
+        let delivered = others.filter(|file| it.delivers(repo.builds, file));
+        delivered.map(move |file| (file, by))
+    });
+    let delivering = grouped(delivering);
+    let remote = |applied: &[AppliedDirectory]| {
+        delivering.iter().find_map(|(file, by)| {
+            let mut moved = applied.iter().filter(|it| it.file() == *file && moves_along(it));
+            let parent = by.iter().find(|by| applied[**by].is_elsewhere())?;
+            let is_here = by.iter().any(|by| applied[*by].is_of_site());
+            (!is_here && moved.next().is_some()).then(|| (*file, applied[*parent].by.clone()))
+        })
+    };
+    // Each may apply further objects.
+    while let Some((file, parent)) = remote(applied) {
+        for moved in applied.iter_mut().filter(|it| it.file() == file && moves_along(it)) {
+            moved.exclusion = Some(Exclusion::InOtherCluster(parent.clone()));
+        }
+    }
+}
 
 /// Warns about an object that applies directories with the names of this repo's, but from another
 /// source or to another cluster. A suspended object needs no warning.
@@ -28,6 +108,15 @@ pub(super) fn excluded(applied: &AppliedDirectory) -> Option<Finding> {
         Exclusion::OtherCluster(cluster) => (
             ignored(format!("applies {here} to another cluster, by {cluster}")),
             format!("if it is the base cluster, name it as in {cluster}"),
+        ),
+        Exclusion::InOtherCluster(parent) => (
+            ignored(format!(
+                "applies {here} to another cluster, to which {parent} applies the object"
+            )),
+            format!(
+                "if {here} is for the base cluster, let an object of that cluster apply {}",
+                place.file()
+            ),
         ),
         Exclusion::Included => (
             ignored(format!("applies {here} of another repo, which its source includes there")),
