@@ -27,6 +27,50 @@ fn repo(fields: &str) -> Repo {
     repo
 }
 
+/// What an object in such a build would apply, nothing applies.
+#[test]
+fn a_build_with_an_object_that_applies_hosts_or_the_output_is_checked_too() {
+    let object = |path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
+             metadata: {{name: lab, namespace: flux-system}}\nspec:\n  interval: 1h\n  path: {path}\n  prune: true\n  \
+             sourceRef: {{kind: GitRepository, name: flux-system}}\n"
+        )
+    };
+    let broken = [
+        ("resources: [lab.yaml, missing.yaml]\n", "missing.yaml"),
+        ("resources: [lab.yaml, twice.yaml]\n", "duplicate ConfigMap metal/settings"),
+        ("resources: [lab.yaml]\nresuorces: []\n", "resuorces"),
+        ("resources: [lab.yaml]\npatches: [{path: none.yaml}]\n", "none.yaml"),
+    ];
+    for (path, matters) in [
+        ("./overlays/hosts/declared/root", true),
+        ("./root", true),
+        ("./clusters", true),
+        ("./apps", false),
+    ] {
+        for (kustomization, says) in broken {
+            let repo = repo("");
+            repo.write("sipgen.yaml", "gitops: flux\n");
+            repo.write("apps/app.yaml", CONFIG);
+            repo.write("agent/twice.yaml", &format!("{CONFIG}---\n{CONFIG}"));
+            repo.write("agent/lab.yaml", &object(path));
+            repo.write("agent/kustomization.yaml", "resources: [lab.yaml]\n");
+            let code = repo.generate(&[]).code;
+
+            repo.write("agent/kustomization.yaml", kustomization);
+            let run = repo.generate(&[]);
+
+            assert_eq!(run.stderr.contains("error[SIP0117]"), matters, "{path} {}", run.stderr);
+            if matters {
+                assert_says(&run.stderr, &["`kustomize build agent` fails", says]);
+            } else {
+                assert_eq!(run.code, code, "{path} {}", run.stderr);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_build_that_nothing_transforms_is_checked_like_any_other() {
     let correct = repo("");

@@ -5,11 +5,13 @@
 //! exception: nothing else would report a missing cluster.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Site;
+use super::agent_builds::AgentBuilds;
 use super::names::NamingContext;
 use super::read_object::{HostContent, ObjectsByKind, ReadObject};
 use crate::base::api::host::{BareMetalHost, Metadata};
@@ -19,7 +21,7 @@ use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::{subject_with_first, with_others};
 use crate::input::decode::suspected_templates::is_placeholder;
-use crate::input::kustomize::{KustomizationRefusal, join};
+use crate::input::kustomize::{AgentBuild, EvaluatedFiles, KustomizationRefusal, join};
 use crate::input::load::texts_of_documents;
 use crate::input::settings::Settings;
 use crate::input::settings::sources::{self, Globs, InputSource};
@@ -55,6 +57,8 @@ pub(super) struct Concern<'a> {
     has_inventory: bool,
     /// Input files with hosts or requests.
     files: BTreeSet<Arc<Utf8Path>>,
+    /// Files with agents' objects that apply such files, or the output.
+    appliers: BTreeSet<Arc<Utf8Path>>,
     /// Directories of those files, except examples.
     directories: BTreeSet<Utf8PathBuf>,
     /// Names of Secrets that hosts refer to.
@@ -74,6 +78,7 @@ impl<'a> Concern<'a> {
             agents,
             has_inventory: false,
             files: BTreeSet::new(),
+            appliers: BTreeSet::new(),
             directories: BTreeSet::new(),
             secrets: HashSet::new(),
         };
@@ -107,6 +112,18 @@ impl<'a> Concern<'a> {
                 concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
             }
         }
+        let output = &naming.settings.output;
+        let applies_any = |directory: &Utf8Path| {
+            let from = (Bound::Included(directory), Bound::Unbounded);
+            let first = concern.files.range::<Utf8Path, _>(from).next();
+            output.starts_with(directory)
+                || directory.starts_with(output)
+                || first.is_some_and(|file| file.starts_with(directory))
+                || naming.builds.below(directory).keys().any(|it| concern.files.contains(&**it))
+        };
+        let applied = agents.applied.iter().filter(|applied| applied.is_of_site());
+        let appliers = applied.filter(|applied| applies_any(&applied.directory));
+        concern.appliers = appliers.map(|applied| applied.file().clone()).collect();
         concern
     }
 
@@ -196,14 +213,40 @@ impl<'a> Concern<'a> {
         Some(finding.at(Place::File(file.clone())).help("save the file as UTF-8"))
     }
 
-    /// Reports directories whose kustomization kustomize refuses, if a build with hosts or requests
-    /// contains them.
+    /// Returns whether a file has hosts, requests, or an agent's object that applies some.
+    fn matters(&self, file: &Utf8Path) -> bool {
+        self.files.contains(file) || self.appliers.contains(file)
+    }
+
+    /// Reports builds without hosts and requests that kustomize refuses, although they have an agent's
+    /// object that applies some.
+    pub(super) fn refused_appliers(&self, agents: &AgentBuilds) -> Vec<Finding> {
+        let NamingContext { repo, builds, settings, .. } = self.naming;
+        let has_input = |directory: &Utf8Path| {
+            builds.below(directory).keys().any(|file| self.files.contains(file.as_path()))
+        };
+        // The others were evaluated with their hosts and requests.
+        let is_new = |file: &&Arc<Utf8Path>| {
+            builds.reach(file).iter().all(|reach| !has_input(&builds.root(reach.root).directory))
+        };
+        let wanted = EvaluatedFiles {
+            vital: self.appliers.iter().filter(is_new).cloned().collect(),
+            output: Some(&settings.output),
+            agents: AgentBuild::without_names(agents, |_| false),
+            ..EvaluatedFiles::default()
+        };
+        let findings = builds.evaluate(repo, &wanted).findings.into_iter();
+        findings.filter(|finding| finding.code == Code::BuildRefused).collect()
+    }
+
+    /// Reports directories whose kustomization kustomize refuses, if a build with hosts, requests or an
+    /// agent's object that applies some contains them.
     pub(super) fn refused(
         &self,
         mut refused: BTreeMap<Utf8PathBuf, KustomizationRefusal>,
     ) -> Vec<Finding> {
-        let mut findings: Vec<Finding> =
-            self.files.iter().filter_map(|file| self.misread(file)).collect();
+        let files = self.files.union(&self.appliers);
+        let mut findings: Vec<Finding> = files.filter_map(|file| self.misread(file)).collect();
         let builds = self.naming.builds;
         for root in builds.roots() {
             if refused.is_empty() {
@@ -213,7 +256,7 @@ impl<'a> Concern<'a> {
             let is_part = |directory: &Utf8PathBuf| made_of.contains(directory.as_path());
             let has_any = || {
                 let below = builds.below(&root.directory);
-                below.keys().any(|file| self.files.contains(file.as_path()))
+                below.keys().any(|file| self.matters(file))
             };
             if !refused.keys().any(is_part) || !has_any() {
                 continue;
@@ -232,14 +275,15 @@ impl<'a> Concern<'a> {
         findings
     }
 
-    /// Downgrades an error in a kustomization to a warning if it has neither hosts nor requests.
+    /// Downgrades an error in a kustomization to a warning if it has neither hosts nor requests, nor an
+    /// agent's object that applies some.
     pub(super) fn kustomization_finding(&self, finding: Finding) -> Finding {
         let Some(file) = finding.places.first().map(|(place, _)| place.file().to_path_buf()) else {
             return finding;
         };
         let own = file.parent().unwrap_or(Utf8Path::new(""));
-        let has_any =
-            |directory: &Utf8Path| self.files.iter().any(|file| file.starts_with(directory));
+        let files = self.files.union(&self.appliers);
+        let has_any = |directory: &Utf8Path| files.clone().any(|file| file.starts_with(directory));
         // A kustomization that cannot be parsed has no list of resources, so every word in it
         // counts as a path.
         let text = self.naming.repo.text(&file).unwrap_or_default();
@@ -251,7 +295,7 @@ impl<'a> Concern<'a> {
             .builds
             .listed_by(own)
             .flat_map(|by| self.naming.builds.below(by).into_keys());
-        let is_listed = lists.any(|file| self.files.contains(&*file));
+        let is_listed = lists.any(|file| self.matters(&file));
         if is_listed || has_any(own) || named.any(|path| path != own && has_any(&path)) {
             return finding;
         }

@@ -105,6 +105,7 @@ pub(super) fn named(
     let build_findings = build_findings.into_iter();
     findings.extend(build_findings.map(|finding| concern.kustomization_finding(finding)));
     findings.extend(concern.refused(refused));
+    findings.extend(concern.refused_appliers(&agent_builds));
     let has_cluster_api = all.has_cluster_api_request(settings);
     findings.extend(unreadable(&concern, all.unreadable, has_cluster_api));
     findings.extend(plaintext_secrets::findings(&concern, all.plain_secrets));
