@@ -31,7 +31,7 @@ use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
 
 use chains::chains;
-use sequence::{StepLimits, fewest_steps, sequence, steps};
+use sequence::{fewest_steps, sequence, steps};
 use state::{HostMove, OccupiedSite};
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
@@ -176,7 +176,7 @@ pub fn drain(
     let indices = hosts.iter().filter_map(|host| site.inventory.index(host));
     let drained: BTreeSet<usize> = indices.collect();
     let places = DrainedHosts::new(site, &occupied, &drained);
-    let limits = StepLimits { at_once: at_once.max(1), waiting: &places.waiting };
+    let at_once = at_once.max(1);
     let hypothesis =
         PlanHypothesis { gone: places.emptied(), is_drain: true, ..PlanHypothesis::default() };
     let answer = answer(&occupied, &planned, &hypothesis, &places.leaving);
@@ -194,18 +194,18 @@ pub fn drain(
         Ok((moves, has_fewest)) => (moves, has_fewest, Vec::new()),
         Err((_, lacking)) => (Vec::new(), false, lacking),
     };
-    let steps = steps(&occupied, &moves, limits);
+    let steps = steps(&occupied, &moves, &places, at_once);
     let remaining = site.inventory.hosts.len() - drained.len();
     let lacking = lacking.into_iter().map(|lacking| LackingNodeSet::new(lacking, remaining));
     let key = |host: &usize| site.inventory.hosts[*host].key.clone();
     Drain {
         version: VERSION,
-        at_once: limits.at_once,
+        at_once,
         verdict,
         moves: steps.iter().map(Vec::len).sum(),
         has_fewest_moves,
         has_fewest_steps: has_fewest_moves
-            && steps.len() <= fewest_steps(&occupied, &places.leaving, limits),
+            && steps.len() <= fewest_steps(&occupied, &places, at_once),
         steps: described(&occupied, &drained, &steps),
         waiting: places
             .waiting

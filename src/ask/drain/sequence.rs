@@ -2,21 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use super::DrainedHosts;
 use super::state::{HostMove, MoveState, OccupiedSite};
 use crate::base::api::names::{ClusterKey, Role};
+use crate::base::grouping::grouped;
 use crate::plan::ask::{OccupiedSet, Replacements};
 
 /// Maximum number of moves that the search for an order tries.
 const MAX_TRIED: usize = 100_000;
-
-/// Limits of a step.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct StepLimits<'l> {
-    /// Maximum number of hosts per cluster.
-    pub(super) at_once: usize,
-    /// Hosts that already leave their node sets. They count in the first step.
-    pub(super) waiting: &'l BTreeMap<usize, usize>,
-}
 
 /// Hosts of a cluster that leave, and of those the members of its control plane.
 #[derive(Default)]
@@ -60,9 +53,8 @@ pub(super) fn sequence(
     chosen: &Replacements,
 ) -> Option<Vec<HostMove>> {
     let mut open: Vec<OpenMoves> = Vec::new();
-    for (index, set) in site.node_sets.iter().enumerate() {
-        let from = leaving.iter().filter(|(_, of)| **of == index);
-        let from: Vec<usize> = from.map(|(host, _)| *host).collect();
+    for (index, from) in grouped(leaving.iter().map(|(host, set)| (*set, *host))) {
+        let set = &site.node_sets[index];
         if let Some(added) = chosen.get(&(set.cluster.key.clone(), set.part.clone())) {
             open.push((index, from, added.clone()));
         }
@@ -142,18 +134,20 @@ impl SequenceSearch<'_, '_> {
     }
 }
 
-/// Divides ordered moves into steps. A step takes each move that the limits allow, if the others
-/// can still be made after it in their order.
+/// Divides ordered moves into steps of at most `at_once` hosts per cluster. A step takes each move that
+/// the limits allow, if the others can still be made after it in their order. Hosts that already leave
+/// their node sets count in the first step.
 pub(super) fn steps(
     site: &OccupiedSite<'_>,
     moves: &[HostMove],
-    limits: StepLimits<'_>,
+    places: &DrainedHosts,
+    at_once: usize,
 ) -> Vec<Vec<HostMove>> {
     let mut state = MoveState::new(site);
     let mut open: Vec<HostMove> = moves.to_vec();
     let mut steps: Vec<Vec<HostMove>> = Vec::new();
     while !open.is_empty() {
-        let waiting = limits.waiting.values().copied().filter(|_| steps.is_empty());
+        let waiting = places.waiting.values().copied().filter(|_| steps.is_empty());
         let mut used = by_cluster(site, waiting);
         let mut step: Vec<HostMove> = Vec::new();
         let mut released = BTreeSet::new();
@@ -162,7 +156,7 @@ pub(super) fn steps(
             let next = open[at];
             let set = &site.node_sets[next.set];
             let moved = used.entry(&set.cluster.key).or_default();
-            let fits = moved.allows(set, limits.at_once) && !released.contains(&next.to);
+            let fits = moved.allows(set, at_once) && !released.contains(&next.to);
             if fits && may_go_first(&mut state, &open, at) {
                 open.remove(at);
                 state.make(next);
@@ -197,13 +191,13 @@ fn may_go_first(state: &mut MoveState<'_>, open: &[HostMove], first: usize) -> b
 /// Returns a number of steps that every plan needs.
 pub(super) fn fewest_steps(
     site: &OccupiedSite<'_>,
-    leaving: &BTreeMap<usize, usize>,
-    limits: StepLimits<'_>,
+    places: &DrainedHosts,
+    at_once: usize,
 ) -> usize {
-    let sets = || leaving.values().copied();
-    let all = by_cluster(site, sets().chain(limits.waiting.values().copied()));
+    let sets = || places.leaving.values().copied();
+    let all = by_cluster(site, sets().chain(places.waiting.values().copied()));
     let moving = by_cluster(site, sets());
     let needed = all.iter().filter(|(cluster, _)| moving.contains_key(*cluster));
-    let needed = needed.map(|(_, all)| all.hosts.div_ceil(limits.at_once).max(all.members));
+    let needed = needed.map(|(_, all)| all.hosts.div_ceil(at_once).max(all.members));
     needed.max().unwrap_or_default()
 }

@@ -9,6 +9,7 @@ use crate::plan::quotas::{self, QuotaUse};
 use crate::plan::skew::{DomainLimit, MatchingDomains};
 use crate::site::Site;
 use crate::site::inventory::Host;
+use crate::site::request::NodeSet;
 
 /// The node sets of a planned site that have hosts, and the constraints on moves of these.
 pub(super) struct OccupiedSite<'a> {
@@ -68,12 +69,6 @@ impl<'a> OccupiedSite<'a> {
     /// Returns 1 for a host that counts for a quota.
     fn share(&self, host: usize, quota: &QuotaUse) -> usize {
         usize::from(quota.quota.counts(&self.hosts[host].labels))
-    }
-
-    /// Returns the topology domains of a host that matter for a node set.
-    fn domains(&self, set: usize, host: usize) -> impl Iterator<Item = (&str, &str)> {
-        let keys = self.node_sets[set].node_set.topology_keys.iter();
-        keys.filter_map(move |key| Some((key.as_str(), self.hosts[host].domain(key)?)))
     }
 }
 
@@ -155,11 +150,12 @@ impl<'r> MoveState<'r> {
     /// Returns whether the topology domains of the new host have room for it beside the hosts that
     /// stay.
     fn is_apart(&self, HostMove { set, from, to }: HostMove) -> bool {
-        let most = self.site.node_sets[set].node_set.max_per_domain;
-        self.site.domains(set, to).all(|own| {
+        let NodeSet { topology_keys, max_per_domain: most, .. } = self.site.node_sets[set].node_set;
+        topology_keys.iter().all(|key| {
+            let domain = |host: usize| self.site.hosts[host].domain(key);
             let stay = self.hosts[set].iter().filter(|host| **host != from);
-            let shares = |host: &&usize| self.site.domains(set, **host).any(|domain| domain == own);
-            stay.filter(shares).take(most).count() < most
+            let sharing = stay.filter(|host| domain(**host) == domain(to));
+            domain(to).is_none() || sharing.take(*most).count() < *most
         })
     }
 
