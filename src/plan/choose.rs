@@ -135,7 +135,8 @@ fn search(instance: &Instance<'_>, steps: u64) -> SearchResult {
         clusters.partition(|cluster| crosses[cluster[0]]);
     let mut served = serve(instance, &others);
     if !crossing.is_empty() {
-        served.join(crossing::serve(instance, &crossing, steps));
+        crossing::serve(instance, &crossing, steps, &mut served);
+        served.unserved.sort_by_key(|unserved| unserved.index);
     }
     served
 }

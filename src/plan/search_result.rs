@@ -91,20 +91,6 @@ pub(super) struct DemandConflict {
     pub(super) has_no_more_hosts: bool,
 }
 
-impl SearchResult {
-    /// Adds the result for other demands of the same problem.
-    pub(super) fn join(&mut self, other: SearchResult) {
-        for (picks, others) in self.picks.iter_mut().zip(other.picks) {
-            picks.extend(others);
-        }
-        for (replaced, others) in self.replaced.iter_mut().zip(other.replaced) {
-            replaced.extend(others);
-        }
-        self.unserved.extend(other.unserved);
-        self.unserved.sort_by_key(|unserved| unserved.index);
-    }
-}
-
 impl ShortDemand {
     pub(super) fn by_cut(problem: &MatchingProblem, cut: Cut) -> Self {
         let classes = cut.classes.iter();

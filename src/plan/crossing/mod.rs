@@ -51,8 +51,14 @@ const STEPS_OF_ALL: u64 = 100_000_000;
 const FIRST_NEIGHBORS: usize = 2;
 const MORE_NEIGHBORS: usize = 3;
 
-/// Serves clusters one by one and then replaces hosts by spare ones.
-pub(super) fn serve(instance: &Instance<'_>, clusters: &[&[usize]], steps: u64) -> SearchResult {
+/// Serves clusters one by one and then replaces hosts by spare ones. Adds the result to that of other
+/// clusters.
+pub(super) fn serve(
+    instance: &Instance<'_>,
+    clusters: &[&[usize]],
+    steps: u64,
+    served: &mut SearchResult,
+) {
     let candidates = Candidates::new(instance, &clusters.concat());
     let problems = OnceCell::new();
     let mut search = CrossingSearch {
@@ -64,35 +70,35 @@ pub(super) fn serve(instance: &Instance<'_>, clusters: &[&[usize]], steps: u64) 
         refused: HashMap::new(),
         budget: steps,
     };
-    let mut unserved = Vec::new();
     for &cluster in clusters {
         match search.accept(cluster) {
             Ok(()) => search.accepted.extend(cluster),
-            Err(cluster_demands) => unserved.extend(cluster_demands),
+            Err(cluster_demands) => served.unserved.extend(cluster_demands),
         }
     }
     let CrossingSearch { mut placing, mut accepted, .. } = search;
     accepted.sort_unstable();
-    let mut replaced = vec![Vec::new(); instance.demands.len()];
     for &index in &accepted {
         let demand = &instance.demands[index];
         let mut replaceable = demand.replaceable.clone();
         replaceable.retain(|host| !demand.uneven.contains_key(host));
         let replace = |host| placing.replace(index, instance.host(host));
-        replaced[index] = replace_each(replaceable, replace);
+        served.replaced[index] = replace_each(replaceable, replace);
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     for &index in &accepted {
         if let Some(key) = instance.pool(index).evenness {
             let label = instance.topology()[key];
             let kept = instance.demands[index].kept.iter();
-            let retained = kept.filter(|host| !replaced[index].contains(host));
+            let retained = kept.filter(|host| !served.replaced[index].contains(host));
             let domains = retained.filter_map(|host| instance.host(*host).domain(label));
             placing.level(index, key, domains);
         }
     }
     placing.matching.settle(|pool| instance.pools[pool].counted.is_empty());
-    SearchResult { picks: placing.matching.picks, replaced, unserved }
+    for (picks, placed) in served.picks.iter_mut().zip(placing.matching.picks) {
+        picks.extend(placed);
+    }
 }
 
 /// The request of a demand: its group if hosts are reserved for it, its pool, its missing hosts, the
