@@ -17,10 +17,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::claims::{adopted_by_legacy_labels, adopter, concerns_planned, conflict};
+use super::claims::adopted_by_legacy_labels;
 use super::machine_users::MachineUser;
 use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost, Placement};
-use super::vanished_hosts::{patch_without_host, vanished};
+use super::vanished_hosts::patch_without_host;
 use super::violations::{Violation, by_retention};
 use super::{ownership_change, renaming};
 use crate::base::api::cluster_api::DELETE_MACHINE;
@@ -37,6 +37,9 @@ use crate::site::request::{Cluster, NodeSet};
 
 /// Host assignments before planning, and planning's decisions about them.
 pub(super) struct Assignments<'a> {
+    pub(super) site: &'a Site,
+    /// Clusters that keep their files and hosts.
+    pub(super) frozen: &'a BTreeSet<ClusterKey>,
     /// Assigned hosts of every requested cluster, in inventory order, until
     /// [`Assignments::retain`]. Hosts are many: to hash is cheaper than to compare.
     pub(super) by_cluster: HashMap<&'a ClusterKey, Vec<CurrentAssignment<'a>>>,
@@ -54,6 +57,8 @@ pub(super) struct Assignments<'a> {
     pub(super) unfollowed: BTreeSet<usize>,
     /// Hosts that move to the node set of the Machine that uses them, with the node set that had them.
     pub(super) followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
+    /// Findings about the assignments before planning.
+    pub(super) findings: Vec<Finding>,
 }
 
 /// Derives current assignments from the previous output and the inventory's labels.
@@ -63,11 +68,13 @@ pub(super) struct Assignments<'a> {
 pub(super) fn current_assignments<'a>(
     site: &'a Site,
     users: &'a [Option<MachineUser<'a>>],
-    frozen: &BTreeSet<ClusterKey>,
+    frozen: &'a BTreeSet<ClusterKey>,
     unfollowed: &BTreeSet<usize>,
-) -> (Assignments<'a>, Vec<Finding>) {
+) -> Assignments<'a> {
     let mut findings = Vec::new();
     let mut assignments = Assignments {
+        site,
+        frozen,
         by_cluster: site.clusters.keys().map(|key| (key, Vec::new())).collect(),
         retained: BTreeMap::new(),
         violations: BTreeMap::new(),
@@ -76,21 +83,21 @@ pub(super) fn current_assignments<'a>(
         users,
         unfollowed: unfollowed.clone(),
         followed: BTreeMap::new(),
+        findings: Vec::new(),
     };
     for (key, entries) in &site.state.held {
         let Some(host) = site.inventory.index(key) else {
-            findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
+            findings.extend(entries.iter().filter_map(|held| assignments.vanished(key, held)));
             continue;
         };
         let (index, host, user) = (host, &site.inventory.hosts[host], users[host].as_ref());
-        let changed = |held| ownership_change::changed(host, held, site, frozen);
-        findings.extend(entries.iter().filter_map(changed));
+        findings.extend(entries.iter().filter_map(|held| assignments.changed(host, held)));
         // Labels of another node set may be written for it.
         let follows = !unfollowed.contains(&index)
             && host.evidence.is_proof()
             && host.applied_in_full_by.is_none();
         for held in unique(entries) {
-            findings.extend(conflict(host, held, user, site, frozen));
+            findings.extend(assignments.conflict(index, held));
             let RecordedAssignment { cluster, part, origin, .. } = held;
             let how = AssignmentMethod::Stays;
             let assignment = CurrentAssignment { host: index, part, how, origin };
@@ -113,7 +120,7 @@ pub(super) fn current_assignments<'a>(
     }
     for (index, host) in site.inventory.hosts.iter().enumerate() {
         findings.extend(ownership_change::no_longer_patched(host, site));
-        findings.extend(ownership_change::applied_during_release(host, site, frozen));
+        findings.extend(assignments.applied_during_release(host));
         let user = users[index].as_ref();
         // The output outranks labels, but not a Machine.
         let in_output = site.state.held.contains_key(&host.key)
@@ -123,7 +130,7 @@ pub(super) fn current_assignments<'a>(
         if in_output || !host.evidence.is_proof() {
             continue;
         }
-        match adopter(host, user, site) {
+        match assignments.adopter(index) {
             Ok(Some((cluster, part, origin))) if !frozen.contains(cluster) => {
                 findings.extend(ownership_change::applied_in_full(host, cluster, origin));
                 // Without such a node set, the host is released, and its labels are removed.
@@ -137,28 +144,23 @@ pub(super) fn current_assignments<'a>(
             }
             // A frozen cluster adopts nothing, because its files stay unchanged.
             Ok(_) => {}
-            Err(finding) if concerns_planned(&finding, site, frozen) => findings.push(*finding),
+            Err(finding) if assignments.concerns_planned(&finding) => findings.push(*finding),
             Err(_) => {}
         }
     }
-    (assignments, findings)
+    Assignments { findings, ..assignments }
 }
 
 impl<'a> Assignments<'a> {
-    /// Retains as many hosts of a cluster as it wants, and releases the others.
+    /// Retains as many hosts of a cluster as it wants, and releases the others. Returns the former.
     ///
     /// Hosts in maintenance are released first, and hosts in use last. Of the others, those with the worst [`Violation`] go first,
     /// then those that only labels assign, then the last by name.
     ///
     /// With `inherits`, renamed machines retain their hosts.
-    pub(super) fn retain(
-        &mut self,
-        cluster: &'a Cluster,
-        site: &'a Site,
-        inherits: bool,
-    ) -> (Placement, Vec<Finding>) {
+    pub(super) fn retain(&mut self, cluster: &'a Cluster, inherits: bool) -> Placement {
+        let site = self.site;
         let mut placement = Placement::new();
-        let mut findings = Vec::new();
         let current = self.by_cluster.remove(&cluster.key).unwrap_or_default();
         let mut by_part = by_part(current, cluster, &self.followed);
         self.renamed |= inherits && renaming::inherit(&mut by_part, cluster, site);
@@ -170,7 +172,7 @@ impl<'a> Assignments<'a> {
                 .partition(|assignment| names_another_host(node_set, assignment.host));
             // The hosts to keep come first.
             let mut own = by_retention(own, node_set, site, |host| {
-                self.is_used_by_another(host, &cluster.key, part, site)
+                self.is_used_by_another(host, &cluster.key, part)
             });
             let wanted = node_set.map_or(0, NodeSet::wanted);
             let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part).count());
@@ -187,7 +189,7 @@ impl<'a> Assignments<'a> {
                 });
             for (violation, assignment) in held {
                 let host = &site.inventory.hosts[assignment.host];
-                findings.push(held_by_machine(host, part, cluster));
+                self.findings.push(held_by_machine(host, part, cluster));
                 // This finding has reported the mark's effect.
                 let other = violation.filter(|violation| *violation != Violation::InMaintenance);
                 own.push((other, assignment));
@@ -200,14 +202,14 @@ impl<'a> Assignments<'a> {
             let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
             for CurrentAssignment { host, how, .. } in surplus.chain(others) {
                 self.released.push((&cluster.key, host, how));
-                if !self.is_used_by_another(host, &cluster.key, part, site) {
+                if !self.is_used_by_another(host, &cluster.key, part) {
                     let host = &site.inventory.hosts[host];
-                    findings.extend(released_in_use(host, part, cluster));
+                    self.findings.extend(released_in_use(host, part, cluster));
                 }
             }
         }
         placement.values_mut().for_each(|assigned| assigned.sort());
-        (placement, findings)
+        placement
     }
 
     /// Releases a retained host that another host replaces.
@@ -229,10 +231,10 @@ impl<'a> Assignments<'a> {
     ///
     /// A run that was killed between two files leaves such hosts, but then all owners except one
     /// release them.
-    pub(super) fn contested(&self, site: &Site) -> Vec<Finding> {
+    pub(super) fn contested(&self) -> Vec<Finding> {
         let contested = self.retained.iter().filter(|(_, owners)| owners.len() > 1);
         let describe = |(host, owners): (&usize, &Vec<(&ClusterKey, &Part, &Origin)>)| {
-            let key = &site.inventory.hosts[*host].key;
+            let key = &self.site.inventory.hosts[*host].key;
             let files: BTreeSet<&str> =
                 owners.iter().map(|(.., origin)| origin.file.as_str()).collect();
             let files: Vec<_> = files.into_iter().map(in_shell).collect();

@@ -3,8 +3,7 @@
 //! A host gets labels from its manifest, from the agent that applies sipgen's patch, or from
 //! another tool. The previous output outranks them, because a snapshot may be older.
 
-use std::collections::BTreeSet;
-
+use super::assignments::Assignments;
 use super::machine_users::MachineUser;
 use crate::base::api::assignment::{self, Claim};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
@@ -62,117 +61,109 @@ pub(super) fn label_place(site: &Site, origin: &Origin) -> Place {
 /// The node set that adopts a host, with the object that says so.
 type AdoptingNodeSet<'a> = (&'a ClusterKey, &'a Part, &'a Origin);
 
-/// Returns the cluster of this repo whose Machine uses a host, or else the one that its labels name.
-///
-/// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use
-/// there.
-///
-/// # Errors
-///
-/// Fails if the labels name several clusters.
-pub(super) fn adopter<'a>(
-    host: &'a Host,
-    user: Option<&MachineUser<'a>>,
-    site: &'a Site,
-) -> Result<Option<AdoptingNodeSet<'a>>, Box<Finding>> {
-    if let Some(MachineUser::NodeSet { cluster, part }) = user {
-        let origin = host.live.origin.as_ref().unwrap_or(&host.origin);
-        return Ok(Some((cluster, part, origin)));
-    }
-    let mut named = Vec::new();
-    for (claim, origin) in &host.assignment.claims {
-        let Claim::Cluster(cluster, part) = claim else {
-            // The host has an owner, but the labels do not say which cluster.
+impl<'a> Assignments<'a> {
+    /// Returns the cluster of this repo whose Machine uses a host, or else the one that its labels name.
+    ///
+    /// If manifest and snapshot both have labels, the role in the snapshot counts: the host is in use
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the labels name several clusters.
+    pub(super) fn adopter(&self, at: usize) -> Result<Option<AdoptingNodeSet<'a>>, Box<Finding>> {
+        let (site, user) = (self.site, self.users[at].as_ref());
+        let host = &site.inventory.hosts[at];
+        if let Some(MachineUser::NodeSet { cluster, part }) = user {
+            let origin = host.live.origin.as_ref().unwrap_or(&host.origin);
+            return Ok(Some((cluster, part, origin)));
+        }
+        let mut named = Vec::new();
+        for (claim, origin) in &host.assignment.claims {
+            let Claim::Cluster(cluster, part) = claim else {
+                // The host has an owner, but the labels do not say which cluster.
+                return Ok(None);
+            };
+            named.push((cluster, part, origin));
+        }
+        let Some((cluster, part, origin)) = named.pop() else {
             return Ok(None);
         };
-        named.push((cluster, part, origin));
+        if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
+            let finding = Finding::new(
+                Code::LabelsDisagree,
+                format!("host {} has the labels of {other} and of {cluster}", host.key),
+            )
+            .at(label_place(site, other_origin))
+            .see(label_place(site, origin), format!("those of {cluster}"))
+            .help(format!(
+                "remove the labels of {other} or those of {cluster}: a host belongs to one cluster"
+            ));
+            return Err(Box::new(finding.for_cluster(other).for_cluster(cluster)));
+        }
+        // An older snapshot still shows the labels of a released host; adopting it would undo the
+        // release. A cluster that comes back takes its hosts again.
+        let wants = site.valid_cluster(cluster).and_then(|it| it.node_set(part));
+        let is_back = !site.state.clusters.contains(cluster)
+            && wants.is_some_and(|node_set| node_set.wanted() > 0);
+        let release = site.state.released.get(&host.key).filter(|_| !is_back);
+        let released_by_it =
+            release.is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
+        let is_used_by_another = user.is_some_and(|user| user.excludes(cluster, part, site));
+        let is_adopted =
+            !released_by_it && !is_used_by_another && site.clusters.contains_key(cluster);
+        Ok(is_adopted.then_some((cluster, part, origin)))
     }
-    let Some((cluster, part, origin)) = named.pop() else {
-        return Ok(None);
-    };
-    if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
+
+    /// Reports a host that the output assigns to one cluster and labels to another.
+    ///
+    /// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
+    /// overwrites them. They are identified by the agent that set them, or because they name a cluster
+    /// of this repo. Nor are those on a host that a Machine of the cluster uses.
+    pub(super) fn conflict(&self, at: usize, held: &RecordedAssignment) -> Option<Finding> {
+        let (site, user) = (self.site, self.users[at].as_ref());
+        let host = &site.inventory.hosts[at];
+        let is_user = |cluster: &ClusterKey| matches!(user, Some(MachineUser::NodeSet { cluster: own, .. }) if *own == cluster);
+        if is_user(&held.cluster) {
+            return None;
+        }
+        let is_free = host.is_declared() && host.live.usage.is_none();
+        let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
+            let is_ours = site.clusters.contains_key(cluster) || has_agent_labels(site, host);
+            is_free && is_ours && *origin != host.origin
+        };
+        let (other, origin) =
+            host.assignment.claims.iter().find_map(|(claim, origin)| match claim {
+                Claim::Cluster(cluster, _)
+                    if *cluster != held.cluster
+                        && !is_user(cluster)
+                        && !is_of_earlier_run(cluster, origin) =>
+                {
+                    Some((cluster, origin))
+                }
+                _ => None,
+            })?;
         let finding = Finding::new(
             Code::LabelsDisagree,
-            format!("host {} has the labels of {other} and of {cluster}", host.key),
+            format!("host {} is assigned to {}, but has the labels of {other}", host.key, held.cluster),
         )
-        .at(label_place(site, other_origin))
-        .see(label_place(site, origin), format!("those of {cluster}"))
+        .at(held.origin.name())
+        .see(label_place(site, origin), format!("the labels of {other}"))
         .help(format!(
-            "remove the labels of {other} or those of {cluster}: a host belongs to one cluster"
-        ));
-        return Err(Box::new(finding.for_cluster(other).for_cluster(cluster)));
+            "if {other} uses it, remove the entry from {}, or with its last entry the file, and commit; otherwise take a new \
+             snapshot, or fix the labels",
+            held.origin.file
+        ))
+        .for_cluster(&held.cluster)
+        .for_cluster(other);
+        self.concerns_planned(&finding).then_some(finding)
     }
-    // An older snapshot still shows the labels of a released host; adopting it would undo the
-    // release. A cluster that comes back takes its hosts again.
-    let wants = site.valid_cluster(cluster).and_then(|it| it.node_set(part));
-    let is_back = !site.state.clusters.contains(cluster)
-        && wants.is_some_and(|node_set| node_set.wanted() > 0);
-    let release = site.state.released.get(&host.key).filter(|_| !is_back);
-    let released_by_it =
-        release.is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
-    let is_used_by_another = user.is_some_and(|user| user.excludes(cluster, part, site));
-    let is_adopted = !released_by_it && !is_used_by_another && site.clusters.contains_key(cluster);
-    Ok(is_adopted.then_some((cluster, part, origin)))
-}
 
-/// Reports a host that the output assigns to one cluster and labels to another.
-///
-/// Labels of an earlier run on a declared host that is not in use are no conflict: the next sync
-/// overwrites them. They are identified by the agent that set them, or because they name a cluster
-/// of this repo. Nor are those on a host that a Machine of the cluster uses.
-pub(super) fn conflict(
-    host: &Host,
-    held: &RecordedAssignment,
-    user: Option<&MachineUser<'_>>,
-    site: &Site,
-    frozen: &BTreeSet<ClusterKey>,
-) -> Option<Finding> {
-    let is_user = |cluster: &ClusterKey| matches!(user, Some(MachineUser::NodeSet { cluster: own, .. }) if *own == cluster);
-    if is_user(&held.cluster) {
-        return None;
+    /// Returns whether a finding concerns a planned cluster.
+    pub(super) fn concerns_planned(&self, finding: &Finding) -> bool {
+        let is_planned =
+            |it: &ClusterKey| self.site.clusters.contains_key(it) && !self.frozen.contains(it);
+        finding.clusters.iter().any(is_planned)
     }
-    let is_free = host.is_declared() && host.live.usage.is_none();
-    let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
-        let is_ours = site.clusters.contains_key(cluster) || has_agent_labels(site, host);
-        is_free && is_ours && *origin != host.origin
-    };
-    let (other, origin) =
-        host.assignment.claims.iter().find_map(|(claim, origin)| match claim {
-            Claim::Cluster(cluster, _)
-                if *cluster != held.cluster
-                    && !is_user(cluster)
-                    && !is_of_earlier_run(cluster, origin) =>
-            {
-                Some((cluster, origin))
-            }
-            _ => None,
-        })?;
-    let finding = Finding::new(
-        Code::LabelsDisagree,
-        format!("host {} is assigned to {}, but has the labels of {other}", host.key, held.cluster),
-    )
-    .at(held.origin.name())
-    .see(label_place(site, origin), format!("the labels of {other}"))
-    .help(format!(
-        "if {other} uses it, remove the entry from {}, or with its last entry the file, and commit; otherwise take a new \
-         snapshot, or fix the labels",
-        held.origin.file
-    ))
-    .for_cluster(&held.cluster)
-    .for_cluster(other);
-    concerns_planned(&finding, site, frozen).then_some(finding)
-}
-
-/// Returns whether a finding concerns a planned cluster.
-pub(super) fn concerns_planned(
-    finding: &Finding,
-    site: &Site,
-    frozen: &BTreeSet<ClusterKey>,
-) -> bool {
-    finding
-        .clusters
-        .iter()
-        .any(|cluster| site.clusters.contains_key(cluster) && !frozen.contains(cluster))
 }
 
 /// Reports a host that is adopted by labels of 2020 or early 2021, which name no namespace.

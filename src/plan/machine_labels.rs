@@ -1,13 +1,10 @@
 //! Labels that follow the Machines that use hosts, and those that cannot.
 
-use std::collections::BTreeSet;
-
 use super::assignments::Assignments;
 use super::machine_users::MachineUser;
 use super::placement::{AssignmentMethod, CurrentAssignment};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
-use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
 
 impl<'a> Assignments<'a> {
@@ -42,23 +39,13 @@ impl<'a> Assignments<'a> {
     }
 
     /// Returns whether a Machine uses a host that is none of the node set's.
-    pub(super) fn is_used_by_another(
-        &self,
-        host: usize,
-        cluster: &ClusterKey,
-        part: &Part,
-        site: &Site,
-    ) -> bool {
-        let user = self.users[host].as_ref();
-        user.is_some_and(|user| user.excludes(cluster, part, site))
+    pub(super) fn is_used_by_another(&self, at: usize, cluster: &ClusterKey, part: &Part) -> bool {
+        self.users[at].as_ref().is_some_and(|user| user.excludes(cluster, part, self.site))
     }
 
     /// Reports hosts whose labels and Machines disagree, and Machines of an unknown node set.
-    pub(super) fn machine_findings(
-        &self,
-        site: &Site,
-        frozen: &BTreeSet<ClusterKey>,
-    ) -> Vec<Finding> {
+    pub(super) fn machine_findings(&self) -> Vec<Finding> {
+        let Self { site, frozen, .. } = self;
         let used = self.users.iter().enumerate();
         let used = used.filter_map(|(host, user)| Some((host, user.as_ref()?)));
         let describe = |(host, user): (usize, &MachineUser<'_>)| {

@@ -6,18 +6,17 @@ use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding};
 use crate::base::grouping::grouped;
 use crate::base::text::{abbreviated, counted};
-use crate::site::Site;
 
 /// Number of hosts that a finding lists.
 const LISTED: usize = 5;
 
 /// Reports retained hosts in maintenance: one finding for each cluster and mark. Hosts that are
 /// annotated with the same reason share one.
-pub(super) fn retained(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
+pub(super) fn retained(assignments: &Assignments<'_>) -> Vec<Finding> {
     let violations = assignments.violations.iter();
     let marked = violations.filter(|(_, violation)| **violation == Violation::InMaintenance);
     let by_mark = grouped(marked.filter_map(|(index, _)| {
-        let host = &site.inventory.hosts[*index];
+        let host = &assignments.site.inventory.hosts[*index];
         let (cluster, ..) = assignments.retained.get(index)?.first()?;
         Some(((cluster, host.maintenance.as_ref()?.to_string()), host))
     }));

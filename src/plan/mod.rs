@@ -236,32 +236,30 @@ impl AttemptedPlan<'_> {
 fn with_choices<'a>(
     site: &'a Site,
     users: &'a [Option<MachineUser<'a>>],
-    frozen: &BTreeSet<ClusterKey>,
+    frozen: &'a BTreeSet<ClusterKey>,
     left_out: &BTreeSet<ClusterKey>,
     PlanChanges { rebalance, moves }: PlanChanges<'_>,
     attempt: &PlanAttempt,
 ) -> AttemptedPlan<'a> {
     let clusters = by_priority(site, frozen);
-    let (mut assignments, mut findings) =
-        current_assignments(site, users, frozen, &attempt.unfollowed);
-    findings.extend(encrypted::needed(site, &clusters));
+    let mut assignments = current_assignments(site, users, frozen, &attempt.unfollowed);
+    assignments.findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
     for cluster in &clusters {
-        let (placement, found) = assignments.retain(cluster, site, attempt.inherits);
-        placements.insert(cluster.key.clone(), placement);
-        findings.extend(found);
+        placements.insert(cluster.key.clone(), assignments.retain(cluster, attempt.inherits));
     }
-    findings.extend(assignments.contested(site));
-    let make = |step| moves::make(step, site, &mut placements, &mut assignments);
+    let mut findings = std::mem::take(&mut assignments.findings);
+    findings.extend(assignments.contested());
+    let make = |step| moves::make(step, &mut placements, &mut assignments);
     findings.extend(moves.iter().filter_map(make));
 
     // Before the choice, because an observed host that is released stays unavailable to others
     // until a snapshot shows it free.
     let mut released = release::still_released(site);
-    released.extend(release::newly_released(site, &assignments));
+    released.extend(release::newly_released(&assignments));
     let owners = assignments.owners();
     let availability = Availability::all(site, &owners, &released, left_out);
-    let demands = demands(site, &clusters, &placements, &assignments, rebalance);
+    let demands = demands(&clusters, &placements, &assignments, rebalance);
     let none = BTreeSet::new();
     let owned = owners.iter().map(|(host, cluster)| (*host, *cluster));
     let quotas = QuotaUses::new(site, owned).binding(&demands, iter::empty());
@@ -276,7 +274,7 @@ fn with_choices<'a>(
                 findings.extend(demand.unlabelled(site, &chosen.added));
                 let placement = placements.entry(key.clone()).or_default();
                 let placement = placement.entry(demand.part.clone()).or_default();
-                replace(placement, &chosen, key, &mut assignments, site);
+                replace(placement, &chosen, key, &mut assignments);
             }
             Err(shortage) => {
                 findings.extend(
@@ -291,9 +289,9 @@ fn with_choices<'a>(
         shortage.is_of_any_host(demand).then_some((demand, shortage))
     });
     findings.extend(shortage::machine_shortages(site, unnamed_demands));
-    findings.extend(assignments.machine_findings(site, frozen));
-    findings.extend(assignments.violation_findings(site, rebalance));
-    findings.extend(maintenance::retained(site, &assignments));
+    findings.extend(assignments.machine_findings());
+    findings.extend(assignments.violation_findings(rebalance));
+    findings.extend(maintenance::retained(&assignments));
 
     let planned = placements.iter().flat_map(|(cluster, placement)| {
         placement.values().flatten().map(move |assigned| (assigned.host, cluster))
@@ -301,16 +299,16 @@ fn with_choices<'a>(
     let assigned: BTreeMap<usize, &ClusterKey> =
         assignments.owners().into_iter().chain(planned).collect();
     // Replacements have released more hosts.
-    released.extend(release::newly_released(site, &assignments));
+    released.extend(release::newly_released(&assignments));
     released.retain(|host, _| {
         site.inventory.index(host).is_some_and(|index| !assigned.contains_key(&index))
     });
     findings.extend(release::stuck(site, &released));
-    findings.extend(release::surplus(site, &assignments));
+    findings.extend(release::surplus(&assignments));
     let given_up = assignments.released.iter().map(|(_, host, _)| *host);
     let given_up: BTreeSet<usize> = given_up.filter(|host| !assigned.contains_key(host)).collect();
-    let unlabelled = release::unlabelled(site, &assignments, &assigned);
-    let given_back = release::by_cluster(site, &assignments, &assigned);
+    let unlabelled = release::unlabelled(&assignments, &assigned);
+    let given_back = release::by_cluster(&assignments, &assigned);
     placements
         .values_mut()
         .for_each(|placement| placement.retain(|_, assigned| !assigned.is_empty()));
@@ -338,12 +336,12 @@ fn with_choices<'a>(
 /// of a host without labels may claim another one. With `rebalance`, so is a host with any other
 /// violation.
 fn demands<'a>(
-    site: &'a Site,
     clusters: &[&'a Cluster],
     placements: &BTreeMap<ClusterKey, Placement>,
-    assignments: &Assignments<'_>,
+    assignments: &Assignments<'a>,
     rebalance: bool,
 ) -> Vec<NodeSetDemand<'a>> {
+    let site = assignments.site;
     let gives_way = |part: &Part, host: usize| {
         let in_use = in_use_as(&site.inventory.hosts[host], part).is_some();
         match assignments.violations.get(&host) {
@@ -375,7 +373,6 @@ fn replace<'a>(
     chosen: &ChosenHosts,
     cluster: &'a ClusterKey,
     assignments: &mut Assignments<'a>,
-    site: &Site,
 ) {
     for host in &chosen.replaced {
         if let Some(at) = placement.iter().position(|assigned| assigned.host == *host) {
@@ -383,6 +380,7 @@ fn replace<'a>(
             assignments.release(cluster, assigned.host, assigned.how);
         }
     }
+    let site = assignments.site;
     let how = |host: usize| {
         let held = site.state.held.get(&site.inventory.hosts[host].key);
         let is_held = held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));

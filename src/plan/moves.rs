@@ -6,7 +6,6 @@ use super::assignments::{Assignments, held_by_machine, is_consumed};
 use super::placement::{AssignmentMethod, PlacedHost, Placement};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::base::finding::Finding;
-use crate::site::Site;
 
 /// The replacement of a host of a node set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +24,10 @@ pub struct HostReplacement {
 /// host that the node set does not have is skipped.
 pub(super) fn make<'a>(
     HostReplacement { cluster, part, from, to }: &HostReplacement,
-    site: &'a Site,
     placements: &mut BTreeMap<ClusterKey, Placement>,
     assignments: &mut Assignments<'a>,
 ) -> Option<Finding> {
+    let site = assignments.site;
     let cluster = site.valid_cluster(cluster)?;
     let (part, _) = cluster.node_sets.get_key_value(part)?;
     let (from, to) = (site.inventory.index(from)?, site.inventory.index(to)?);

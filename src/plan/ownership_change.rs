@@ -5,8 +5,7 @@
 //! declared while a cluster has it, and a host that an agent applies in full from elsewhere is not
 //! labeled.
 
-use std::collections::BTreeSet;
-
+use super::assignments::Assignments;
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::layout;
@@ -27,47 +26,61 @@ const NO_LONGER_DECLARED: &str = "was declared by this repo, but no kustomizatio
 const ONE_RENDERER: &str = "one object must render the host: have its manifest in this repo, in a kustomization, and \
                             nowhere else; or take the host out of the snapshot, and it is let go";
 
-/// Reports a host whose owner differs from the one that the output assumes.
-pub(super) fn changed(
-    host: &Host,
-    held: &RecordedAssignment,
-    site: &Site,
-    frozen: &BTreeSet<ClusterKey>,
-) -> Option<Finding> {
-    let was_declared = was_declared(held, site);
-    if frozen.contains(&held.cluster) {
-        // The files of a frozen cluster stay, and so does its patch.
-        let is_two = host.is_declared() && !was_declared;
-        return is_two.then(|| left_as_observed(host, held, site)).flatten();
+impl Assignments<'_> {
+    /// Reports a host whose owner differs from the one that the output assumes.
+    pub(super) fn changed(&self, host: &Host, held: &RecordedAssignment) -> Option<Finding> {
+        let site = self.site;
+        let was_declared = was_declared(held, site);
+        if self.frozen.contains(&held.cluster) {
+            // The files of a frozen cluster stay, and so does its patch.
+            let is_two = host.is_declared() && !was_declared;
+            return is_two.then(|| left_as_observed(host, held, site)).flatten();
+        }
+        let (what, left, help) = match host.evidence {
+            Evidence::Applied { .. } => return None,
+            Evidence::Live if !was_declared => {
+                return applied_in_full(host, &held.cluster, &held.origin);
+            }
+            // A snapshot showed it when it was assigned.
+            Evidence::Loose if !was_declared => (
+                "was live in a snapshot, but what describes it now has no `uid` and no provisioning state".to_owned(),
+                "what is left of it",
+                "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: \
+                 observed}` in sipgen.yaml".to_owned(),
+            ),
+            Evidence::Live | Evidence::Loose => {
+                (NO_LONGER_DECLARED.to_owned(), "what is left of it", STAY_DECLARED.to_owned())
+            }
+            Evidence::Reached { root } => {
+                let root = site.root(root);
+                let sources = sources::include(&site.settings, &root.directory, &[&host.origin.file]);
+                (
+                    format!("was applied by an agent, but no agent's object of this site applies {} now", root.file),
+                    "its manifest",
+                    format!("let an object apply its overlay again; if one outside of this repo does, {sources}"),
+                )
+            }
+        };
+        let message = format!("host {} of {} {what}", host.key, held.cluster);
+        let finding = Finding::new(Code::NoLongerDeclared, message).at(held.origin.name());
+        Some(finding.see(host.origin.name(), left).help(help).for_cluster(&held.cluster))
     }
-    let (what, left, help) = match host.evidence {
-        Evidence::Applied { .. } => return None,
-        Evidence::Live if !was_declared => {
-            return applied_in_full(host, &held.cluster, &held.origin);
+
+    /// Reports a host that is being released although an agent applies it in full. No partial object is
+    /// written for it.
+    pub(super) fn applied_during_release(&self, host: &Host) -> Option<Finding> {
+        let by = host.applied_in_full_by.as_ref()?;
+        let release = self.site.state.released.get(&host.key)?;
+        if release.by.as_ref().is_some_and(|cluster| self.frozen.contains(cluster)) {
+            return None;
         }
-        // A snapshot showed it when it was assigned.
-        Evidence::Loose if !was_declared => (
-            "was live in a snapshot, but what describes it now has no `uid` and no provisioning state".to_owned(),
-            "what is left of it",
-            "take a new snapshot of it; if a tool strips these fields from your snapshots, set `inventory: {mode: \
-             observed}` in sipgen.yaml".to_owned(),
-        ),
-        Evidence::Live | Evidence::Loose => {
-            (NO_LONGER_DECLARED.to_owned(), "what is left of it", STAY_DECLARED.to_owned())
-        }
-        Evidence::Reached { root } => {
-            let root = site.root(root);
-            let sources = sources::include(&site.settings, &root.directory, &[&host.origin.file]);
-            (
-                format!("was applied by an agent, but no agent's object of this site applies {} now", root.file),
-                "its manifest",
-                format!("let an object apply its overlay again; if one outside of this repo does, {sources}"),
-            )
-        }
-    };
-    let message = format!("host {} of {} {what}", host.key, held.cluster);
-    let finding = Finding::new(Code::NoLongerDeclared, message).at(held.origin.name());
-    Some(finding.see(host.origin.name(), left).help(help).for_cluster(&held.cluster))
+        let message = format!(
+            "host {}, which is being released, is applied in full by {by}, so an object without labels would erase its spec",
+            host.key
+        );
+        let finding = Finding::new(Code::AppliedInFull, message).at(host.origin.name());
+        Some(finding.help(ONE_RENDERER).for_clusters(&release.by))
+    }
 }
 
 /// Reports an unassigned host that is no longer declared while the output still patches labels off
@@ -96,26 +109,6 @@ pub(super) fn applied_in_full(
     let snapshot = (origin.file != host.origin.file).then(|| host.origin.name());
     let finding = finding.see_each(snapshot.map(|place| (place, "the snapshot, which says so")));
     Some(finding.help(ONE_RENDERER).for_cluster(cluster))
-}
-
-/// Reports a host that is being released although an agent applies it in full. No partial object is
-/// written for it.
-pub(super) fn applied_during_release(
-    host: &Host,
-    site: &Site,
-    frozen: &BTreeSet<ClusterKey>,
-) -> Option<Finding> {
-    let by = host.applied_in_full_by.as_ref()?;
-    let release = site.state.released.get(&host.key)?;
-    if release.by.as_ref().is_some_and(|cluster| frozen.contains(cluster)) {
-        return None;
-    }
-    let message = format!(
-        "host {}, which is being released, is applied in full by {by}, so an object without labels would erase its spec",
-        host.key
-    );
-    let finding = Finding::new(Code::AppliedInFull, message).at(host.origin.name());
-    Some(finding.help(ONE_RENDERER).for_clusters(&release.by))
 }
 
 /// Returns whether the output patches the manifest of the host.

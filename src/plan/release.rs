@@ -37,12 +37,9 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, PendingRelease> {
 }
 
 /// Returns the observed hosts that this plan releases.
-pub(super) fn newly_released(
-    site: &Site,
-    assignments: &Assignments<'_>,
-) -> BTreeMap<HostKey, PendingRelease> {
+pub(super) fn newly_released(assignments: &Assignments<'_>) -> BTreeMap<HostKey, PendingRelease> {
     let released = assignments.released.iter().filter_map(|(cluster, index, _)| {
-        let host = &site.inventory.hosts[*index];
+        let host = &assignments.site.inventory.hosts[*index];
         let is_left = !assignments.retained.contains_key(index);
         // The round distinguishes the annotation of this release from that of an earlier one.
         let round = host.assignment.released.map_or(0, |seen| seen.round).saturating_add(1);
@@ -77,7 +74,8 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, PendingRelease>) -
 /// Reports surplus declared hosts: labels on the live object assign them to a cluster that needs no
 /// more hosts. No file of this repo can remove those labels, because they are not in the manifest
 /// and another field manager owns them.
-pub(super) fn surplus(site: &Site, assignments: &Assignments<'_>) -> Vec<Finding> {
+pub(super) fn surplus(assignments: &Assignments<'_>) -> Vec<Finding> {
+    let site = assignments.site;
     let surplus = assignments.released.iter().filter_map(|(cluster, index, how)| {
         let host = &site.inventory.hosts[*index];
         if can_remove_labels(host, *how) || has_agent_labels(site, host) {
@@ -125,10 +123,10 @@ fn label_removal(site: &Site, host: &Host) -> String {
 /// Returns the declared hosts without a cluster whose manifests have assignment labels. Hosts of
 /// earlier runs stay in the list for as long as their manifests have the labels.
 pub(super) fn unlabelled(
-    site: &Site,
     assignments: &Assignments<'_>,
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeSet<HostKey> {
+    let site = assignments.site;
     let given_back = assignments.released.iter().map(|(_, index, _)| *index);
     let before = site.state.unlabelled.iter().filter_map(|key| site.inventory.index(key));
     before
@@ -143,12 +141,11 @@ pub(super) fn unlabelled(
 /// Returns the hosts that each cluster loses. A declared host that only live labels assign does not
 /// count, because no file of this repo can release it.
 pub(super) fn by_cluster(
-    site: &Site,
     assignments: &Assignments<'_>,
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeMap<ClusterKey, Vec<HostKey>> {
     grouped(assignments.released.iter().filter_map(|(cluster, index, how)| {
-        let host = &site.inventory.hosts[*index];
+        let host = &assignments.site.inventory.hosts[*index];
         let is_given_back = can_remove_labels(host, *how) && assigned.get(index) != Some(cluster);
         is_given_back.then(|| ((*cluster).clone(), host.key.clone()))
     }))

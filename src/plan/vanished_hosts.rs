@@ -2,42 +2,40 @@
 //!
 //! A host may be gone, or missing in the inputs by mistake.
 
-use std::collections::BTreeSet;
-
+use super::assignments::Assignments;
 use super::ownership_change;
-use crate::base::api::names::{ClusterKey, HostKey};
+use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding};
 use crate::base::layout;
 use crate::site::assembly::{LeftOutHost, Site};
 use crate::site::previous::RecordedAssignment;
 
-/// Reports an assigned host that is missing from the inventory.
-pub(super) fn vanished(
-    host: &HostKey,
-    held: &RecordedAssignment,
-    site: &Site,
-    frozen: &BTreeSet<ClusterKey>,
-) -> Option<Finding> {
-    if frozen.contains(&held.cluster) {
-        return patch_without_host(host, held, site);
-    }
-    if !site.clusters.contains_key(&held.cluster) {
-        return None;
-    }
-    if let Some(left_out) = site.left_out.get(host) {
-        return Some(still_declared(host, held, left_out));
-    }
-    let message = format!("host {host} of {} is missing from the inventory", held.cluster);
-    let secrets = match ownership_change::was_declared(held, site) {
-        true => {
-            ", and neither are its Secrets that left the same build: if the machine is gone, delete them all"
+impl Assignments<'_> {
+    /// Reports an assigned host that is missing from the inventory.
+    pub(super) fn vanished(&self, host: &HostKey, held: &RecordedAssignment) -> Option<Finding> {
+        let site = self.site;
+        if self.frozen.contains(&held.cluster) {
+            return patch_without_host(host, held, site);
         }
-        false => "",
-    };
-    let help =
-        format!("it leaves the overlay and is replaced; its BareMetalHost is not deleted{secrets}");
-    let finding = Finding::new(Code::HostGone, message).at(held.origin.name());
-    Some(finding.help(help).for_cluster(&held.cluster))
+        if !site.clusters.contains_key(&held.cluster) {
+            return None;
+        }
+        if let Some(left_out) = site.left_out.get(host) {
+            return Some(still_declared(host, held, left_out));
+        }
+        let message = format!("host {host} of {} is missing from the inventory", held.cluster);
+        let secrets = match ownership_change::was_declared(held, site) {
+            true => {
+                ", and neither are its Secrets that left the same build: if the machine is gone, delete them all"
+            }
+            false => "",
+        };
+        let help = format!(
+            "it leaves the overlay and is replaced; its BareMetalHost is not deleted{secrets}"
+        );
+        let finding = Finding::new(Code::HostGone, message).at(held.origin.name());
+        Some(finding.help(help).for_cluster(&held.cluster))
+    }
 }
 
 /// Reports a host that a kustomization renders although it is not an input. It would lose its

@@ -5,17 +5,16 @@ use super::eligibility::{self, Needs, Refusal, RequiredSystem};
 use super::violations::{Violation, in_use_as};
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::finding::{Code, DocumentField, Finding};
-use crate::site::Site;
 use crate::site::inventory::usage::EXTERNALLY_PROVISIONED;
 use crate::site::request::cluster::NodeSet;
 
 impl Assignments<'_> {
     /// Reports hosts that are retained in spite of a violation. `maintenance` reports those that are
     /// marked.
-    pub(super) fn violation_findings(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
+    pub(super) fn violation_findings(&self, rebalance: bool) -> Vec<Finding> {
         let describe = |(host, violation): (&usize, &Violation)| {
             let (cluster, part, _) = *self.retained.get(host)?.first()?;
-            let host = &site.inventory.hosts[*host];
+            let host = &self.site.inventory.hosts[*host];
             let in_use = in_use_as(host, part);
             let stays = match in_use {
                 Some(why) => format!("it stays: {why}"),
@@ -47,7 +46,7 @@ impl Assignments<'_> {
                 _ => stays,
             };
             let unusable = eligibility::unusable(host, RequiredSystem::NoSystem);
-            let request = site.valid_cluster(cluster);
+            let request = self.site.valid_cluster(cluster);
             let set = request.and_then(|request| request.node_set(part));
             let asked = |field: fn(&NodeSet) -> &DocumentField| match set {
                 Some(set) => Some(field(set).place()),
