@@ -122,30 +122,25 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         &mut self,
         demand: usize,
         domain: usize,
-        left: Option<FlowUnit>,
+        instead_of: Option<FlowUnit>,
     ) -> Option<usize> {
         let problem = self.matching.problem;
         let pool = problem.demands[demand].pool;
+        let step = |class| PathStep { demand, pick: FlowUnit { domain, class }, instead_of };
         // A free class ends the search, so the others do not matter.
         if let Some(class) = self.matching.first_free(demand, pool, domain) {
-            return self.reach(demand, domain, class, left);
+            return self.reach(step(class));
         }
         let mut classes = problem.pools[pool].domains[domain].classes.iter();
-        classes.find_map(|class| self.reach(demand, domain, *class, left))
+        classes.find_map(|class| self.reach(step(*class)))
     }
 
-    fn reach(
-        &mut self,
-        demand: usize,
-        domain: usize,
-        class: usize,
-        instead_of: Option<FlowUnit>,
-    ) -> Option<usize> {
-        if self.reached.contains_key(&class) || !self.may_use(demand, class) {
+    fn reach(&mut self, step: PathStep) -> Option<usize> {
+        let class = step.pick.class;
+        if self.reached.contains_key(&class) || !self.may_use(step.demand, class) {
             return None;
         }
-        let pick = FlowUnit { domain, class };
-        self.reached.insert(class, PathStep { demand, pick, instead_of });
+        self.reached.insert(class, step);
         self.queue.push_back(class);
         (self.matching.free[class] > 0).then_some(class)
     }
