@@ -87,8 +87,7 @@ pub(super) fn choose(
             let refusals = refusals.unwrap_or_default();
             Arc::new(ShortageExplanation::new(site, demand, &causes, &refusals))
         });
-        let UnservedDemand { found, reason, .. } = unserved;
-        let shortage = Shortage::new(site, demand, found, explanation.clone(), causes, reason);
+        let shortage = Shortage::new(site, demand, unserved, causes, explanation.clone());
         results[index] = Err(Box::new(shortage));
     }
     results

@@ -13,7 +13,7 @@ use kube::core::SelectorExt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::{PlanHypothesis, PlannedSite, smallest};
+use super::ask::{PlanHypothesis, PlannedSite, QuestionScope, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
 use super::shortage::{ShortageReason, domains_of};
@@ -112,7 +112,7 @@ pub fn purchase(
     hypothesis: &PlanHypothesis<'_>,
     unwanted: impl Fn(&Labels) -> bool,
 ) -> Option<Purchase> {
-    let (demands, unserved) = planned.all_demands(hypothesis);
+    let (demands, unserved) = planned.unserved(hypothesis, QuestionScope::WithShort);
     if unserved.is_empty() {
         return None;
     }
@@ -224,7 +224,7 @@ impl PurchaseSearch<'_, '_> {
         let mut hypothesis = self.hypothesis.clone();
         let others = self.all.clone().filter(|host| !bought.contains(host));
         hypothesis.gone.extend(others);
-        let (_, unserved) = self.planned.all_demands(&hypothesis);
+        let (_, unserved) = self.planned.unserved(&hypothesis, QuestionScope::WithShort);
         if unserved.iter().any(|unserved| unserved.reason == ShortageReason::Undecided) {
             self.is_unproven.set(true);
         }

@@ -12,7 +12,7 @@ use crate::site::request::{Cluster, NodeSet};
 
 /// Demands that take part in a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum QuestionScope {
+pub(in crate::plan) enum QuestionScope {
     /// Demands of clusters that the hypothesis affects.
     Affected,
     /// Also demands of clusters that lack hosts in any case.

@@ -31,10 +31,9 @@ use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::request::{Cluster, NodeSet};
 
-use demands::QuestionScope;
-
 pub use bisection::largest;
 pub(super) use bisection::smallest;
+pub(super) use demands::QuestionScope;
 pub(crate) use occupied::OccupiedSet;
 
 /// A plan, prepared for questions.
@@ -157,8 +156,8 @@ impl<'a> PlannedSite<'a> {
 
     /// Returns whether the search finds hosts for the clusters that a hypothesis affects.
     pub fn is_served(&self, hypothesis: &PlanHypothesis<'_>) -> bool {
-        let demands = self.demands(hypothesis, QuestionScope::Affected);
-        self.unserved(&demands, &hypothesis.gone).is_empty()
+        let (_, unserved) = self.unserved(hypothesis, QuestionScope::Affected);
+        unserved.is_empty()
     }
 
     /// Returns the node sets that lack more hosts under a hypothesis than without it.
@@ -183,9 +182,8 @@ impl<'a> PlannedSite<'a> {
         scope: QuestionScope,
         hypothesis: &PlanHypothesis<'_>,
     ) -> Vec<NodeSetLack> {
-        let demands = self.demands(hypothesis, scope);
+        let (demands, mut unserved) = self.unserved(hypothesis, scope);
         let gone = &hypothesis.gone;
-        let mut unserved = self.unserved(&demands, gone);
         let mut keys = demands.iter().map(|demand| &demand.node_set.topology_keys);
         // Whether topology keys cross each other depends on the hosts that are left.
         if !unserved.is_empty() && !gone.is_empty() && keys.any(|keys| keys.len() > 1) {
@@ -210,16 +208,16 @@ impl<'a> PlannedSite<'a> {
         &self,
         demand: &NodeSetDemand<'_>,
         gone: &BTreeSet<usize>,
-        UnservedDemand { found, reason, limits, .. }: UnservedDemand,
+        unserved: UnservedDemand,
     ) -> Shortage {
         let other = OnceLock::new();
         let pool = self.classes.pool(demand);
         let matching = pool.map_or(&other, |pool| &self.matching[pool]);
         let supply = self.supply(gone);
         let matching = matching.get_or_init(|| MatchingHosts::new(supply, &demand.needs));
-        let causes = ShortageCauses::new(matching, supply, demand, &limits);
+        let causes = ShortageCauses::new(matching, supply, demand, &unserved.limits);
         let explanation = ShortageExplanation::new(self.site, demand, &causes, &[]);
-        Shortage::new(self.site, demand, found, explanation.into(), causes, reason)
+        Shortage::new(self.site, demand, unserved, causes, explanation.into())
     }
 
     /// Returns the hosts that node sets get under a hypothesis.
@@ -247,14 +245,17 @@ impl<'a> PlannedSite<'a> {
         Ok(node_sets.collect())
     }
 
-    /// Returns the demands of the clusters that a hypothesis affects or that lack hosts in any case, and
-    /// those of them that are not served.
-    pub(super) fn all_demands<'q>(
+    /// Returns the demands that take part in a question, and those of them that are not served.
+    pub(super) fn unserved<'q>(
         &'q self,
         hypothesis: &'q PlanHypothesis<'_>,
+        scope: QuestionScope,
     ) -> (Vec<NodeSetDemand<'q>>, Vec<UnservedDemand>) {
-        let demands = self.demands(hypothesis, QuestionScope::WithShort);
-        let unserved = self.unserved(&demands, &hypothesis.gone);
+        let demands = self.demands(hypothesis, scope);
+        let gone = &hypothesis.gone;
+        let quotas = self.binding_quotas(&demands, gone);
+        let unserved = unserved(&self.classes, gone, &demands, &quotas);
+        let unserved = unserved.unwrap_or_else(|| self.unserved_anew(&demands, gone));
         (demands, unserved)
     }
 
@@ -283,16 +284,6 @@ impl<'a> PlannedSite<'a> {
         let mut quotas = self.site.settings.quotas.iter();
         let is_limited = quotas.any(|quota| quota.namespace == *namespace);
         (is_limited.then_some(namespace), node_sets.collect::<Vec<_>>())
-    }
-
-    fn unserved<'q>(
-        &'q self,
-        demands: &'q [NodeSetDemand<'q>],
-        gone: &'q BTreeSet<usize>,
-    ) -> Vec<UnservedDemand> {
-        let quotas = self.binding_quotas(demands, gone);
-        let unserved = unserved(&self.classes, gone, demands, &quotas);
-        unserved.unwrap_or_else(|| self.unserved_anew(demands, gone))
     }
 
     /// Groups the hosts that are not gone for these demands alone.

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::choose::UnservedDemand;
 use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
-use super::search_result::{HostBounds, ShortageProof};
+use super::search_result::ShortageProof;
 use super::shortage_causes::ShortageCauses;
 use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
@@ -198,11 +199,11 @@ impl Shortage {
     pub(in crate::plan) fn new(
         site: &Site,
         demand: &NodeSetDemand<'_>,
-        found: HostBounds,
-        explanation: Arc<ShortageExplanation>,
+        unserved: UnservedDemand,
         causes: ShortageCauses,
-        reason: ShortageReason,
+        explanation: Arc<ShortageExplanation>,
     ) -> Self {
+        let UnservedDemand { found, reason, .. } = unserved;
         let hosts = &site.inventory.hosts;
         let keys = demand.node_set.topology_keys.iter();
         let topology = keys.zip(&explanation.topology).map(|(key, domains)| MatchedTopology {
