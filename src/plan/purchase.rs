@@ -81,10 +81,10 @@ type Labels = BTreeMap<String, String>;
 struct PurchasableKind {
     /// The properties that they share.
     kind: BoughtKind,
-    machine: Arc<MachineProperties>,
+    /// A host without the labels that are open.
+    host: Host,
     /// Topology keys whose values are open.
     open_keys: Vec<String>,
-    interfaces: BTreeSet<String>,
     /// Number of hosts that its node sets lack.
     missing: usize,
     /// Set if one of its node sets is not served without a purchase.
@@ -234,7 +234,7 @@ impl PurchaseSearch<'_, '_> {
 
 impl PurchasableKind {
     /// Appends hosts of this kind in these domains, or each in a domain of its own for each topology
-    /// key. Returns their indices.
+    /// key, with the reservations that the settings give them. Returns their indices.
     fn add<'d>(
         &self,
         site: &Site,
@@ -244,40 +244,28 @@ impl PurchasableKind {
     ) -> Range<usize> {
         let first = hosts.len();
         for domain in domains {
-            let mut labels = self.kind.labels.clone();
+            let mut host = self.host.clone();
             for key in &self.open_keys {
                 // No label of a host has this form.
                 let own = || format!("?{}", hosts.len());
-                labels.insert(key.clone(), domain.cloned().unwrap_or_else(own));
+                host.labels.insert(key.clone(), domain.cloned().unwrap_or_else(own));
             }
-            if !unwanted(&labels) {
-                hosts.push(self.host(site, labels));
+            if unwanted(&host.labels) {
+                continue;
             }
+            let reservations = site.settings.reservations.iter();
+            let reservations = reservations.filter(|reservation| reservation.matches(&host.labels));
+            let tenants = reservations.map(|reservation| Arc::new(reservation.tenants()));
+            // No node set knows a reservation that no host of the site has.
+            let excludes = |tenants: &Arc<Tenants>| {
+                let mut buyers = self.kind.node_sets.iter();
+                site.inventory.reservations.contains(tenants)
+                    || buyers.any(|buyer| !tenants.include(&buyer.cluster))
+            };
+            host.reservations = tenants.filter(excludes).collect();
+            hosts.push(host);
         }
         first..hosts.len()
-    }
-
-    /// Returns a host with these labels, and with the reservations that the settings give it.
-    fn host(&self, site: &Site, labels: BTreeMap<String, String>) -> Host {
-        let reservations = site.settings.reservations.iter();
-        let reservations = reservations
-            .filter(|reservation| reservation.matches(&labels))
-            .map(|reservation| Arc::new(reservation.tenants()));
-        // No node set knows a reservation that no host of the site has.
-        let excludes = |tenants: &Arc<Tenants>| {
-            let mut buyers = self.kind.node_sets.iter();
-            site.inventory.reservations.contains(tenants)
-                || buyers.any(|buyer| !tenants.include(&buyer.cluster))
-        };
-        let reservations = reservations.filter(excludes).collect();
-        let key = HostKey {
-            namespace: self.kind.namespace.clone(),
-            // Only the labels of a bought host matter.
-            name: self.kind.node_sets[0].cluster.name.clone(),
-        };
-        let interfaces = self.interfaces.iter().map(String::as_str);
-        let host = available_host(key, labels, interfaces);
-        Host { reservations, machine: self.machine.clone(), ..host }
     }
 }
 
@@ -296,7 +284,7 @@ fn kinds(
 ) -> Option<Vec<PurchasableKind>> {
     let hosts = &site.inventory.hosts;
     let interfaces = demands.iter().flat_map(|demand| &demand.needs.interfaces);
-    let interfaces: BTreeSet<String> = interfaces.map(|name| (*name).to_owned()).collect();
+    let interfaces: BTreeSet<&str> = interfaces.copied().collect();
     let mut choices = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
@@ -323,6 +311,10 @@ fn kinds(
     let kinds = grouped_in_order(choices).into_iter().map(|(properties, demands)| {
         let (namespace, labels, required_hardware, open_keys) = properties;
         let machine = MachineProperties::sufficient_for(required_hardware).unwrap_or_default();
+        // Only the labels of a bought host matter.
+        let name = demands[0].0.cluster.key.name.clone();
+        let key = HostKey { namespace: namespace.clone(), name };
+        let host = available_host(key, labels.clone(), interfaces.iter().copied());
         let buyers = demands.iter().map(|(demand, _)| Buyer {
             cluster: demand.cluster.key.clone(),
             part: demand.part.clone(),
@@ -336,9 +328,8 @@ fn kinds(
                 domains: BTreeMap::new(),
                 node_sets: buyers.collect(),
             },
-            machine: Arc::new(machine),
+            host: Host { machine: Arc::new(machine), ..host },
             open_keys,
-            interfaces: interfaces.clone(),
             missing: demands.iter().map(|(demand, _)| demand.missing).sum(),
             is_lacking: demands.iter().any(|(_, is_lacking)| *is_lacking),
             own: 0..0,
