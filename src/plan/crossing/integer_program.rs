@@ -70,7 +70,6 @@ impl Question<'_> {
         let mut program = LinearRows::default();
         let mut takes: Vec<TakeVariable> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), (Vec<usize>, usize)> = BTreeMap::new();
-        let mut constrained: Vec<SpreadTakes> = Vec::new();
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
             let of = &problem.demands[demand];
@@ -107,18 +106,6 @@ impl Question<'_> {
                 }
                 takes.push(TakeVariable { demand, group });
             }
-            if (self.spreads)(demand) {
-                let spreads = self.candidates.spreads[demand].iter();
-                constrained.extend(spreads.map(|skew| {
-                    let domains = skew.domains.iter().map(|domain| {
-                        let takes_of = limited.get(&(demand, *domain)).map(|(takes, _)| takes);
-                        let kept = taken.get(domain).copied().unwrap_or_default();
-                        (takes_of.cloned().unwrap_or_default(), kept)
-                    });
-                    let domains = domains.collect();
-                    SpreadTakes { rule: skew.rule, missing: (self.missing)(demand), domains }
-                }));
-            }
         }
         let by_demand = grouped(takes.iter().enumerate().map(|(at, take)| (take.demand, at)));
         let by_group = grouped(takes.iter().enumerate().map(|(at, take)| (take.group, at)));
@@ -142,10 +129,20 @@ impl Question<'_> {
         for (of, bound) in most_rows.filter(|(of, bound)| most(of) > *bound) {
             program.add(of, ComparisonOp::Le, bound);
         }
-        for constrained in constrained {
-            match constrained.rule {
-                DomainRule::Skew(rule) => constrained.add_skew_to(rule, &mut program),
-                DomainRule::Same => constrained.add_choice_to(&mut program),
+        for &demand in self.demands.iter().filter(|demand| (self.spreads)(**demand)) {
+            let taken = occurrences(self.candidates.taken[demand].iter().copied());
+            for spread in &self.candidates.spreads[demand] {
+                let domains = spread.domains.iter().map(|domain| {
+                    let takes_of =
+                        limited.get(&(demand, *domain)).map(|(takes, _)| takes.as_slice());
+                    let kept = taken.get(domain).copied().unwrap_or_default();
+                    (takes_of.unwrap_or_default(), kept)
+                });
+                let domains: Vec<TakesInDomain<'_>> = domains.collect();
+                match spread.rule {
+                    DomainRule::Skew(rule) => program.add_skew(rule, &domains, missing(demand)),
+                    DomainRule::Same => program.add_choice(&domains, missing(demand)),
+                }
             }
         }
 
@@ -208,58 +205,9 @@ impl Question<'_> {
     }
 }
 
-/// The takes of a demand by the domains of a constraint.
-struct SpreadTakes {
-    rule: DomainRule,
-    /// Number of hosts that the demand lacks.
-    missing: usize,
-    /// For each domain, the variables of its hosts, and the number of retained hosts.
-    domains: Vec<(Vec<usize>, usize)>,
-}
-
-impl SpreadTakes {
-    /// Adds a variable for each domain with enough hosts: 1 if it is the only one with hosts.
-    fn add_choice_to(&self, program: &mut LinearRows) {
-        let missing = i64::try_from(self.missing).unwrap_or(i64::MAX / 4);
-        let mut choices = Vec::new();
-        for (takes, _) in &self.domains {
-            let most = takes.iter().map(|take| program.bounds[*take]).sum::<usize>();
-            let is_chosen = program.variable(usize::from(most >= self.missing));
-            let hosts = takes.iter().map(|take| (*take, 1));
-            program.add_row(hosts.chain([(is_chosen, -missing)]), ComparisonOp::Le, 0);
-            choices.push(is_chosen);
-        }
-        program.add(&choices, ComparisonOp::Le, 1);
-    }
-
-    /// Adds a variable for the number of hosts in the emptiest domain.
-    fn add_skew_to(&self, rule: SkewRule, program: &mut LinearRows) {
-        let kept: usize = self.domains.iter().map(|(_, kept)| kept).sum();
-        let even = (kept + self.missing).checked_div(self.domains.len()).unwrap_or_default();
-        let fewest = program.variable(if rule.counts_from_zero { 0 } else { even });
-        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX / 4);
-        let (skew, missing) =
-            (number(rule.max_skew.min(kept + self.missing)), number(self.missing));
-        for (takes, kept) in &self.domains {
-            let kept = number(*kept);
-            let hosts = takes.iter().map(|take| (*take, 1));
-            if !rule.counts_from_zero {
-                program.add_row(hosts.clone().chain([(fewest, -1)]), ComparisonOp::Ge, -kept);
-            }
-            if kept <= skew {
-                let row = hosts.chain([(fewest, -1)]);
-                program.add_row(row, ComparisonOp::Le, skew - kept);
-                continue;
-            }
-            // Retained hosts may exceed the skew if no other is added.
-            let grows = program.variable(1);
-            program.add_row(hosts.clone().chain([(grows, -missing)]), ComparisonOp::Le, 0);
-            let slack = missing + kept;
-            let row = hosts.chain([(fewest, -1), (grows, slack)]);
-            program.add_row(row, ComparisonOp::Le, skew - kept + slack);
-        }
-    }
-}
+/// The variables of the hosts that a demand may take in a domain, and the number of its retained hosts
+/// there.
+type TakesInDomain<'t> = (&'t [usize], usize);
 
 /// A row: the sum of some variables, each with a factor, is compared with a bound.
 struct LinearRow {
@@ -282,8 +230,45 @@ impl LinearRows {
     }
 
     fn add(&mut self, variables: &[usize], comparison: ComparisonOp, bound: usize) {
-        let bound = i64::try_from(bound).unwrap_or(i64::MAX / 4);
-        self.add_row(variables.iter().map(|at| (*at, 1)), comparison, bound);
+        self.add_row(variables.iter().map(|at| (*at, 1)), comparison, factor(bound));
+    }
+
+    /// Adds a variable for each domain with enough hosts: 1 if it is the only one with hosts.
+    fn add_choice(&mut self, domains: &[TakesInDomain<'_>], missing: usize) {
+        let mut choices = Vec::new();
+        for (takes, _) in domains {
+            let most = takes.iter().map(|take| self.bounds[*take]).sum::<usize>();
+            let is_chosen = self.variable(usize::from(most >= missing));
+            let hosts = takes.iter().map(|take| (*take, 1));
+            self.add_row(hosts.chain([(is_chosen, -factor(missing))]), ComparisonOp::Le, 0);
+            choices.push(is_chosen);
+        }
+        self.add(&choices, ComparisonOp::Le, 1);
+    }
+
+    /// Adds a variable for the number of hosts in the emptiest domain.
+    fn add_skew(&mut self, rule: SkewRule, domains: &[TakesInDomain<'_>], missing: usize) {
+        let all = domains.iter().map(|(_, kept)| kept).sum::<usize>() + missing;
+        let even = all.checked_div(domains.len()).unwrap_or_default();
+        let fewest = self.variable(if rule.counts_from_zero { 0 } else { even });
+        let (skew, missing) = (factor(rule.max_skew.min(all)), factor(missing));
+        for (takes, kept) in domains {
+            let kept = factor(*kept);
+            let hosts = takes.iter().map(|take| (*take, 1));
+            if !rule.counts_from_zero {
+                self.add_row(hosts.clone().chain([(fewest, -1)]), ComparisonOp::Ge, -kept);
+            }
+            if kept <= skew {
+                self.add_row(hosts.chain([(fewest, -1)]), ComparisonOp::Le, skew - kept);
+                continue;
+            }
+            // Retained hosts may exceed the skew if no other is added.
+            let grows = self.variable(1);
+            self.add_row(hosts.clone().chain([(grows, -missing)]), ComparisonOp::Le, 0);
+            let slack = missing + kept;
+            let row = hosts.chain([(fewest, -1), (grows, slack)]);
+            self.add_row(row, ComparisonOp::Le, skew - kept + slack);
+        }
     }
 
     fn add_row(
@@ -359,6 +344,11 @@ impl LinearRows {
             rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
         if is_valid { Ok(values) } else { Err(SolverAnswer::Undecided) }
     }
+}
+
+/// Returns a number of hosts as a factor or bound of a row.
+fn factor(hosts: usize) -> i64 {
+    i64::try_from(hosts).unwrap_or(i64::MAX / 4)
 }
 
 /// Approximate number of simplex iterations for a node.
