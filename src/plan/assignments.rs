@@ -20,9 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::claims::adopted_by_legacy_labels;
 use super::machine_users::MachineUser;
 use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost, Placement};
-use super::vanished_hosts::patch_without_host;
 use super::violations::{Violation, by_retention};
-use super::{ownership_change, renaming};
+use super::{changed_hosts, renaming};
 use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::host::NODE_REUSE;
 use crate::base::api::names::{ClusterKey, NodeName, Part};
@@ -103,7 +102,7 @@ pub(super) fn current_assignments<'a>(
             let assignment = CurrentAssignment { host: index, part, how, origin };
             // A frozen cluster keeps its files and hosts, whatever its request says now.
             if frozen.contains(cluster) {
-                findings.extend(patch_without_host(key, held, site));
+                findings.extend(changed_hosts::patch_without_host(key, held, site));
                 assignments.retained.entry(index).or_default().push((cluster, part, origin));
             } else if let Some(MachineUser::NodeSet { cluster: other, part: other_part }) = user
                 && follows
@@ -119,7 +118,7 @@ pub(super) fn current_assignments<'a>(
         }
     }
     for (index, host) in site.inventory.hosts.iter().enumerate() {
-        findings.extend(ownership_change::no_longer_patched(host, site));
+        findings.extend(changed_hosts::no_longer_patched(host, site));
         findings.extend(assignments.applied_during_release(host));
         let user = users[index].as_ref();
         // The output outranks labels, but not a Machine.
@@ -132,7 +131,7 @@ pub(super) fn current_assignments<'a>(
         }
         match assignments.adopter(index) {
             Ok(Some((cluster, part, origin))) if !frozen.contains(cluster) => {
-                findings.extend(ownership_change::applied_in_full(host, cluster, origin));
+                findings.extend(changed_hosts::applied_in_full(host, cluster, origin));
                 // Without such a node set, the host is released, and its labels are removed.
                 let wants = site.valid_cluster(cluster);
                 if wants.is_none_or(|wants| wants.node_sets.contains_key(part)) {

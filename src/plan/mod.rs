@@ -2,9 +2,8 @@
 //!
 //! Planning has these steps:
 //!
-//! 1. `assignments` derives current assignments from the previous output (`vanished_hosts`,
-//!    `ownership_change`) and from labels (`claims`). It decides which hosts each cluster retains.
-//!    Machines that were renamed retain theirs (`renaming`). `violations` finds retained hosts that
+//! 1. `assignments` derives current assignments from the previous output (`changed_hosts`) and from
+//!    labels (`claims`). It decides which hosts each cluster retains. Machines that were renamed retain theirs (`renaming`). `violations` finds retained hosts that
 //!    would not be chosen again, and `maintenance` reports those that are marked. `moves` makes a
 //!    step of a drain.
 //! 2. `eligibility` lists the rules by which a host may be taken.
@@ -27,6 +26,7 @@
 
 pub mod ask;
 mod assignments;
+mod changed_hosts;
 mod choose;
 mod claims;
 mod crossing;
@@ -44,7 +44,6 @@ pub mod machines;
 mod maintenance;
 mod matching;
 mod moves;
-mod ownership_change;
 mod placement;
 mod preference;
 pub mod purchase;
@@ -57,7 +56,6 @@ mod shortage_causes;
 pub(crate) mod skew;
 mod supply;
 pub(crate) mod topology;
-mod vanished_hosts;
 mod violation_findings;
 mod violations;
 

@@ -1,4 +1,7 @@
-//! Changes of the object that owns a host's spec.
+//! Assigned hosts that changed since the output was written: they are missing from the inventory, or
+//! another object owns their spec.
+//!
+//! A missing host may be gone, or missing in the inputs by mistake.
 //!
 //! An agent that applied a host in full erases its spec when it applies a partial object with
 //! labels under the same name, because it removes fields that are missing. So a declared host stays
@@ -6,16 +9,16 @@
 //! labeled.
 
 use super::assignments::Assignments;
-use crate::base::api::names::ClusterKey;
+use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::layout;
 use crate::input::settings::sources;
-use crate::site::Site;
+use crate::site::assembly::{LeftOutHost, Site};
 use crate::site::inventory::{Evidence, Host};
 use crate::site::previous::RecordedAssignment;
 
 /// The help for a host that is no longer declared.
-pub(super) const STAY_DECLARED: &str = "restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. \
+const STAY_DECLARED: &str = "restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. \
      The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete \
      the BareMetalHost and remove it from the snapshot";
 
@@ -27,6 +30,32 @@ const ONE_RENDERER: &str = "one object must render the host: have its manifest i
                             nowhere else; or take the host out of the snapshot, and it is let go";
 
 impl Assignments<'_> {
+    /// Reports an assigned host that is missing from the inventory.
+    pub(super) fn vanished(&self, host: &HostKey, held: &RecordedAssignment) -> Option<Finding> {
+        let site = self.site;
+        if self.frozen.contains(&held.cluster) {
+            return patch_without_host(host, held, site);
+        }
+        if !site.clusters.contains_key(&held.cluster) {
+            return None;
+        }
+        if let Some(left_out) = site.left_out.get(host) {
+            return Some(still_declared(host, held, left_out));
+        }
+        let message = format!("host {host} of {} is missing from the inventory", held.cluster);
+        let secrets = match was_declared(held, site) {
+            true => {
+                ", and neither are its Secrets that left the same build: if the machine is gone, delete them all"
+            }
+            false => "",
+        };
+        let help = format!(
+            "it leaves the overlay and is replaced; its BareMetalHost is not deleted{secrets}"
+        );
+        let finding = Finding::new(Code::HostGone, message).at(held.origin.name());
+        Some(finding.help(help).for_cluster(&held.cluster))
+    }
+
     /// Reports a host whose owner differs from the one that the output assumes.
     pub(super) fn changed(&self, host: &Host, held: &RecordedAssignment) -> Option<Finding> {
         let site = self.site;
@@ -112,7 +141,7 @@ pub(super) fn applied_in_full(
 }
 
 /// Returns whether the output patches the manifest of the host.
-pub(super) fn was_declared(held: &RecordedAssignment, site: &Site) -> bool {
+fn was_declared(held: &RecordedAssignment, site: &Site) -> bool {
     let below = held.origin.file.strip_prefix(&site.settings.output);
     below.is_ok_and(layout::is_below_declared)
 }
@@ -132,5 +161,53 @@ fn left_as_observed(host: &Host, held: &RecordedAssignment, site: &Site) -> Opti
         .at(host.origin.name())
         .see(held.origin.name(), "the observed object, which would erase the declared one's spec")
         .help(format!("fix the errors of {}, or include it in `--only`", held.cluster))
+    })
+}
+
+/// Reports a host that a kustomization renders although it is not an input. It would lose its
+/// labels without being gone.
+fn still_declared(host: &HostKey, held: &RecordedAssignment, left_out: &LeftOutHost) -> Finding {
+    Finding::new(
+        Code::HostLeftOut,
+        format!("host {host} of {} is not in the input, but the repo still declares it", held.cluster),
+    )
+    .at(left_out.origin.name())
+    .see(held.origin.name(), "the cluster has it")
+    .help(
+        "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its manifest from \
+         the repo",
+    )
+    .for_cluster(&held.cluster)
+}
+
+/// Reports that a frozen cluster patches a host that the patched build no longer renders.
+pub(super) fn patch_without_host(
+    host: &HostKey,
+    held: &RecordedAssignment,
+    site: &Site,
+) -> Option<Finding> {
+    let directory = held.origin.file.parent()?;
+    let below = directory.strip_prefix(&site.settings.output).ok()?;
+    let there = site.inventory.host(host);
+    let root = match there {
+        Some(host) => host.evidence.root(),
+        None => site.left_out.get(host).map(|left_out| left_out.root),
+    };
+    let root = root.and_then(|root| site.inventory.roots.get(&root));
+    let renders = root.is_some_and(|it| layout::declared_directory(&it.directory) == *below);
+    // Removing the entry of a host that still exists would let the agent erase its spec.
+    let help = if there.is_some_and(|host| host.evidence.root().is_none()) {
+        STAY_DECLARED
+    } else {
+        "fix the errors of the cluster, or include it in `--only`"
+    };
+    (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
+        Finding::new(Code::HostGone, format!(
+            "{} stays unchanged and patches host {host}, which is missing: `kustomize build` of {directory} fails",
+            held.cluster
+        ))
+        .at(held.origin.name())
+        .help(help)
+        .for_cluster(&held.cluster)
     })
 }
