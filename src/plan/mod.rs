@@ -3,9 +3,9 @@
 //! Planning has these steps:
 //!
 //! 1. `assignments` derives current assignments from the previous output (`changed_hosts`) and from
-//!    labels (`claims`). It decides which hosts each cluster retains. Machines that were renamed retain theirs (`renaming`). `violations` finds retained hosts that
-//!    would not be chosen again, and `maintenance` reports those that are marked. `moves` makes a
-//!    step of a drain.
+//!    labels (`claims`). It decides which hosts each cluster retains. Machines that were renamed
+//!    retain theirs (`renaming`). `violations` finds retained hosts that would not be chosen again.
+//!    `moves` makes a step of a drain.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `host_classes` reduce hosts to classes,
@@ -41,7 +41,6 @@ pub mod host_state;
 mod machine_labels;
 pub(crate) mod machine_users;
 pub mod machines;
-mod maintenance;
 mod matching;
 mod moves;
 mod placement;
@@ -289,7 +288,7 @@ fn with_choices<'a>(
     findings.extend(shortage::machine_shortages(site, unnamed_demands));
     findings.extend(assignments.machine_findings());
     findings.extend(assignments.violation_findings(rebalance));
-    findings.extend(maintenance::retained(&assignments));
+    findings.extend(assignments.maintenance_findings());
 
     let planned = placements.iter().flat_map(|(cluster, placement)| {
         placement.values().flatten().map(move |assigned| (assigned.host, cluster))

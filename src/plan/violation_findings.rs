@@ -4,13 +4,18 @@ use super::assignments::Assignments;
 use super::eligibility::{self, Needs, Refusal, RequiredSystem};
 use super::violations::{Violation, in_use_as};
 use crate::base::api::host::DETACHED_STATE;
+use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, DocumentField, Finding};
+use crate::base::grouping::grouped;
+use crate::base::text::{abbreviated, counted};
 use crate::site::inventory::usage::EXTERNALLY_PROVISIONED;
 use crate::site::request::cluster::NodeSet;
 
+/// Number of hosts that a finding lists.
+const LISTED: usize = 5;
+
 impl Assignments<'_> {
-    /// Reports hosts that are retained in spite of a violation. `maintenance` reports those that are
-    /// marked.
+    /// Reports hosts that are retained in spite of a violation, except those in maintenance.
     pub(super) fn violation_findings(&self, rebalance: bool) -> Vec<Finding> {
         let describe = |(host, violation): (&usize, &Violation)| {
             let (cluster, part, _) = *self.retained.get(host)?.first()?;
@@ -112,5 +117,32 @@ impl Assignments<'_> {
             Some(finding.help(help).for_cluster(cluster))
         };
         self.violations.iter().filter_map(describe).collect()
+    }
+
+    /// Reports retained hosts in maintenance: one finding for each cluster and mark. Hosts that are
+    /// annotated with the same reason share one.
+    pub(super) fn maintenance_findings(&self) -> Vec<Finding> {
+        let violations = self.violations.iter();
+        let marked = violations.filter(|(_, violation)| **violation == Violation::InMaintenance);
+        let by_mark = grouped(marked.filter_map(|(index, _)| {
+            let host = &self.site.inventory.hosts[*index];
+            let (cluster, ..) = self.retained.get(index)?.first()?;
+            Some(((cluster, host.maintenance.as_ref()?.to_string()), host))
+        }));
+        let mut findings = Vec::new();
+        for ((cluster, reason), hosts) in by_mark {
+            let names: Vec<&HostKey> = hosts.iter().map(|host| &host.key).collect();
+            let message = format!(
+                "{cluster} keeps {} in maintenance ({reason}): {}",
+                counted(hosts.len(), "host"),
+                abbreviated(&names, LISTED)
+            );
+            let mark = hosts.first().and_then(|host| host.maintenance.as_ref());
+            let finding = Finding::new(Code::InMaintenance, message)
+                .at_each(mark.map(|mark| mark.place.clone()))
+                .help("run `sipgen drain` to plan their replacement, or remove the mark");
+            findings.push(finding.for_cluster(cluster));
+        }
+        findings
     }
 }
