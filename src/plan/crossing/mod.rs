@@ -15,11 +15,10 @@
 
 mod candidates;
 mod domain_choice;
-mod domain_excess;
+mod excess;
 mod integer_program;
 mod local_search;
 mod minimal_conflict;
-mod quota_excess;
 mod relaxations;
 
 use std::cell::OnceCell;
