@@ -150,11 +150,6 @@ impl<'a> Candidates<'a> {
         &self.classes[pool]
     }
 
-    /// Returns whether a class is in a pool.
-    pub(super) fn has(&self, pool: usize, class: usize) -> bool {
-        self.places[class].contains_key(&pool)
-    }
-
     /// Returns a class as a candidate of one of its pools.
     pub(super) fn candidate(&self, pool: usize, class: usize) -> Option<&Candidate> {
         self.places[class].get(&pool).map(|place| &self.classes[pool][*place])

@@ -8,7 +8,7 @@ use super::candidates::{Candidate, Limit};
 use super::local_search::LocalSearch;
 use crate::site::inventory::natural;
 
-impl<'a> LocalSearch<'a> {
+impl LocalSearch<'_> {
     /// Picks hosts until a demand is satisfied. Returns whether it succeeds.
     pub(super) fn fill(&mut self, demand: usize) -> bool {
         let domains = self.single_domains(demand);
@@ -71,20 +71,10 @@ impl<'a> LocalSearch<'a> {
 
     /// Moves hosts of a demand to equally preferred free ones in emptier domains of a topology key, given
     /// by its index. `kept` has the domains of the retained hosts.
-    pub(super) fn level(&mut self, demand: usize, key: usize, kept: impl Iterator<Item = &'a str>) {
-        let instance = self.instance;
-        let picks = self.matching.picks[demand].iter();
-        let picked = picks.filter_map(|pick| instance.value(pick.class, key));
-        let mut hosts = occurrences(picked.chain(kept));
-        while let Some((from, to)) = self.leveling_exchange(demand, key, &hosts) {
+    pub(super) fn level(&mut self, demand: usize, key: usize, kept: &[&str]) {
+        while let Some((from, to)) = self.leveling_exchange(demand, key, kept) {
             self.leave(demand, from);
             self.put(demand, to);
-            if let Some(domain) = instance.value(from, key) {
-                hosts.entry(domain).and_modify(|hosts| *hosts -= 1);
-            }
-            if let Some(domain) = instance.value(to, key) {
-                *hosts.entry(domain).or_default() += 1;
-            }
         }
     }
 
@@ -93,13 +83,15 @@ impl<'a> LocalSearch<'a> {
         &self,
         demand: usize,
         key: usize,
-        hosts: &BTreeMap<&str, usize>,
+        kept: &[&str],
     ) -> Option<(usize, usize)> {
+        let picks = self.matching.picks[demand].iter();
+        let picked = picks.clone().filter_map(|pick| self.instance.value(pick.class, key));
+        let hosts = occurrences(picked.chain(kept.iter().copied()));
         let count = |class: usize| {
             let domain = self.instance.value(class, key)?;
             Some(hosts.get(domain).copied().unwrap_or_default())
         };
-        let picks = self.matching.picks[demand].iter();
         let crowds = picks.filter_map(|pick| Some((count(pick.class)?, pick.class)));
         let mut crowds: Vec<(usize, usize)> = crowds.collect();
         crowds.sort_unstable_by_key(|crowd| Reverse(*crowd));

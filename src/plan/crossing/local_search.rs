@@ -263,12 +263,11 @@ impl<'a> LocalSearch<'a> {
         }
     }
 
-    /// Undoes all picks of a demand and returns their classes.
-    pub(super) fn release(&mut self, demand: usize) -> Vec<usize> {
-        let classes: Vec<usize> =
-            self.matching.picks[demand].iter().map(|pick| pick.class).collect();
-        classes.iter().for_each(|class| self.leave(demand, *class));
-        classes
+    /// Undoes all picks of a demand.
+    pub(super) fn release(&mut self, demand: usize) {
+        for pick in self.matching.picks[demand].clone() {
+            self.leave(demand, pick.class);
+        }
     }
 
     /// Replaces a retained host by a spare one. Returns whether there is one.

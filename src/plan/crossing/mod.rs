@@ -91,7 +91,7 @@ pub(super) fn serve(
             let kept = instance.demands[index].kept.iter();
             let retained = kept.filter(|host| !served.replaced[index].contains(host));
             let domains = retained.filter_map(|host| instance.host(*host).domain(label));
-            placing.level(index, key, domains);
+            placing.level(index, key, &domains.collect::<Vec<_>>());
         }
     }
     placing.matching.settle(|pool| instance.pools[pool].counted.is_empty());
@@ -160,7 +160,7 @@ impl CrossingSearch<'_> {
             let mut found = self.decide(&others).err().unwrap_or_default();
             found.retain(|short| !matches!(short.why, ShortageProof::Undecided));
             if found.is_empty() {
-                others.iter().for_each(|demand| drop(self.placing.release(*demand)));
+                others.iter().for_each(|demand| self.placing.release(*demand));
                 self.bounds.iter_mut().for_each(|bounds| bounds.release(&others));
                 break;
             }
@@ -175,7 +175,8 @@ impl CrossingSearch<'_> {
             self.placing.fill(*demand);
         }
         for demand in cluster {
-            let hosts = self.placing.release(*demand).len();
+            let hosts = self.placing.matching.picks[*demand].len();
+            self.placing.release(*demand);
             for refused in refused.iter_mut().filter(|refused| refused.index == *demand) {
                 refused.found.least = hosts.min(refused.found.most);
             }
@@ -208,7 +209,7 @@ impl CrossingSearch<'_> {
         if cluster.iter().all(|demand| self.placing.fill(*demand)) {
             return Ok(());
         }
-        cluster.iter().for_each(|demand| drop(self.placing.release(*demand)));
+        cluster.iter().for_each(|demand| self.placing.release(*demand));
         if !is_bounded && let Err(by_count) = self.bound(cluster) {
             return Err(self.tightest(cluster, by_count));
         }
@@ -342,7 +343,7 @@ impl CrossingSearch<'_> {
             let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
             let answer = question.answer(&mut self.budget, steps);
             if let SolverAnswer::Placed(picks) = &answer {
-                some.iter().for_each(|demand| drop(self.placing.release(*demand)));
+                some.iter().for_each(|demand| self.placing.release(*demand));
                 picks.iter().for_each(|(demand, class)| self.placing.put(*demand, *class));
                 return answer;
             }
@@ -363,7 +364,8 @@ impl CrossingSearch<'_> {
             cluster.iter().map(|demand| problem.demands[*demand].pool).collect();
         let useful = |demand: &usize| {
             let picks = self.placing.matching.picks[*demand].iter();
-            let is_useful = |class| pools.iter().any(|pool| candidates.has(*pool, class));
+            let is_useful =
+                |class| pools.iter().any(|pool| candidates.candidate(*pool, class).is_some());
             picks.filter(|pick| is_useful(pick.class)).count()
         };
         let mut neighbors = self.accepted.clone();
