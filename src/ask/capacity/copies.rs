@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{ClusterCopies, CopyMix, CopyShare, ScarceNodeSet, scarce};
+use super::{ClusterCopies, CopyMix, CopyShare, ScarceNodeSet, name_originals, scarce};
 use crate::base::api::names::{ClusterKey, ObjectName};
 use crate::base::api::reservation::Tenants;
 use crate::base::grouping::grouped_in_order;
@@ -74,11 +74,8 @@ pub(super) fn sets(site: &Site, planned: &PlannedSite<'_>, mix: &[(&Cluster, usi
     let fit = low + largest(high - 1 - low, |count| fits(low + count));
     let (copies, originals): (Vec<Cluster>, Vec<&ClusterKey>) = copies(fit + 1).unzip();
     let hypothesis = PlanHypothesis { more: &copies, ..PlanHypothesis::default() };
-    let one_more = planned.lacking_more(&hypothesis);
-    let original = |key: &ClusterKey| {
-        let at = copies.iter().position(|copy| copy.key == *key)?;
-        Some(originals[at])
-    };
+    let mut one_more = planned.lacking_more(&hypothesis);
+    name_originals(one_more.iter_mut().map(|it| &mut it.cluster), &copies, &originals);
     let share = |(cluster, copies): &(&Cluster, usize)| CopyShare {
         cluster: cluster.key.clone(),
         copies: *copies,
@@ -88,7 +85,7 @@ pub(super) fn sets(site: &Site, planned: &PlannedSite<'_>, mix: &[(&Cluster, usi
         hosts: hosts_of(mix),
         fit,
         is_proven: is_proven(&one_more),
-        scarce: scarce(one_more, site.inventory.hosts.len(), original),
+        scarce: scarce(one_more, site.inventory.hosts.len()),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn growths(
             fit,
             is_proven: is_short || is_proven(&lacking),
             is_short,
-            scarce: scarce(lacking, hosts, |_| None),
+            scarce: scarce(lacking, hosts),
         }
     };
     node_sets.par_iter().map(growth).collect()

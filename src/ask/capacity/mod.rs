@@ -345,24 +345,16 @@ pub fn capacity(
     let all_more: Vec<Cluster> = scope.others.iter().chain(&more).cloned().collect();
     let planned = PlannedSite::new(site, &generated.plan, &all_more);
     let wanted = PlanHypothesis { more: &more, ..PlanHypothesis::default() };
-    let original = |key: &ClusterKey| {
-        let at = more.iter().position(|cluster| cluster.key == *key);
-        at.map_or(key, |at| originals[at]).clone()
-    };
-    let lacking = planned.lacking(&wanted).into_iter();
-    let lacking = lacking.map(|mut lacking| {
-        lacking.cluster = original(&lacking.cluster);
-        lacking
-    });
+    let mut lacking = planned.lacking(&wanted);
+    name_originals(lacking.iter_mut().map(|it| &mut it.cluster), &more, &originals);
     let mut purchase =
         if scope.summary_only { None } else { purchase(&planned, &wanted, |_| false) };
     for kind in purchase.iter_mut().flat_map(|it| &mut it.kinds) {
-        for buyer in &mut kind.node_sets {
-            buyer.cluster = original(&buyer.cluster);
-        }
+        name_originals(kind.node_sets.iter_mut().map(|it| &mut it.cluster), &more, &originals);
         kind.node_sets.dedup();
     }
     let hosts = site.inventory.hosts.len();
+    let lacking = lacking.into_iter();
     Ok(Capacity {
         version: VERSION,
         lacking: lacking.map(|lacking| LackingNodeSet::new(lacking, hosts)).collect(),
@@ -375,16 +367,23 @@ pub fn capacity(
     })
 }
 
-/// Describes node sets that lack hosts, those of a copy as those of its original. The site has this
-/// number of hosts.
-fn scarce<'a>(
-    lacking: Vec<NodeSetLack>,
-    hosts: usize,
-    original: impl Fn(&ClusterKey) -> Option<&'a ClusterKey>,
-) -> Vec<ScarceNodeSet> {
+/// Replaces the names of copies by those of their originals.
+fn name_originals<'k>(
+    names: impl Iterator<Item = &'k mut ClusterKey>,
+    copies: &[Cluster],
+    originals: &[&ClusterKey],
+) {
+    for name in names {
+        if let Some(at) = copies.iter().position(|copy| copy.key == *name) {
+            name.clone_from(originals[at]);
+        }
+    }
+}
+
+/// Describes the different node sets that lack hosts. The site has this number of hosts.
+fn scarce(lacking: Vec<NodeSetLack>, hosts: usize) -> Vec<ScarceNodeSet> {
     let mut scarce: Vec<ScarceNodeSet> = Vec::new();
     for NodeSetLack { cluster, part, shortage, .. } in lacking {
-        let cluster = original(&cluster).unwrap_or(&cluster).clone();
         let is_same = |other: &ScarceNodeSet| other.cluster == cluster && other.part == part;
         if !scarce.iter().any(is_same) {
             let why = shortage.constraint(hosts);
