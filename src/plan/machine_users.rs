@@ -1,6 +1,6 @@
 //! The node set whose Machine uses a host.
 //!
-//! UserEvidence, the strongest first:
+//! Evidence, the strongest first:
 //!
 //! 1. The Machine's own objects, in the repo or in a snapshot.
 //! 2. CAPM3's labels on the host: the Cluster of the Machine, and the control plane or
@@ -101,19 +101,15 @@ impl<'a> MachineUsers<'a> {
         }
         let facts = machine.and_then(|machine| self.site.machine_objects.facts(namespace, machine));
         let cluster_of_machine = facts.and_then(|facts| facts.cluster.as_deref());
-        let names = UserEvidence { machine, facts, reused };
+        let evidence = UserEvidence { host, machine, facts, reused };
         match cluster_of_machine.or(waiting).or(host.live.machine_cluster.as_deref()) {
-            Some(cluster) => self.machine_of_cluster(host, cluster, &names),
-            None => self.machine_by_name(namespace, &names),
+            Some(cluster) => self.user_in_cluster(cluster, &evidence),
+            None => self.user_by_name(&evidence),
         }
     }
 
-    fn machine_of_cluster(
-        &self,
-        host: &Host,
-        name: &str,
-        evidence: &UserEvidence<'_>,
-    ) -> Option<MachineUser<'a>> {
+    fn user_in_cluster(&self, name: &str, evidence: &UserEvidence<'_>) -> Option<MachineUser<'a>> {
+        let host = evidence.host;
         let namespace = &host.key.namespace;
         let mut own = self.clusters.get(namespace).into_iter().flatten();
         let Some(cluster) = own.find(|cluster| cluster.key.name.as_str() == name) else {
@@ -129,7 +125,7 @@ impl<'a> MachineUsers<'a> {
             return Some(MachineUser::Cluster(&cluster.key));
         }
         let other = || {
-            let mut others = self.other_makers(namespace, evidence);
+            let mut others = self.other_makers(evidence);
             others.next().map(|(_, user)| user)
         };
         let only = || self.only_node_set(cluster, evidence).map(node_set);
@@ -159,10 +155,9 @@ impl<'a> MachineUsers<'a> {
     /// Returns the objects that are no requests and may have made a Machine.
     fn other_makers(
         &self,
-        namespace: &Namespace,
         evidence: &UserEvidence<'_>,
     ) -> impl Iterator<Item = (NameFit, MachineUser<'a>)> {
-        let makers = self.others.get(namespace).into_iter().flatten();
+        let makers = self.others.get(&evidence.host.key.namespace).into_iter().flatten();
         makers.filter_map(|maker| {
             let fit = maker.machine_names.fit_machine(evidence.machine?)?;
             let owner = match &maker.cluster {
@@ -183,18 +178,14 @@ impl<'a> MachineUsers<'a> {
         (node_sets.next().is_none() && !is_of_other).then_some(only)
     }
 
-    fn machine_by_name(
-        &self,
-        namespace: &Namespace,
-        evidence: &UserEvidence<'_>,
-    ) -> Option<MachineUser<'a>> {
-        let clusters = self.clusters.get(namespace).into_iter().flatten();
+    fn user_by_name(&self, evidence: &UserEvidence<'_>) -> Option<MachineUser<'a>> {
+        let clusters = self.clusters.get(&evidence.host.key.namespace).into_iter().flatten();
         let node_sets = clusters.flat_map(|cluster| cluster.parts());
         let requested = node_sets.filter_map(|(cluster, part, node_set)| {
             let fit = evidence.fit(part, node_set)?;
             Some((fit, MachineUser::NodeSet { cluster: &cluster.key, part }))
         });
-        let others = self.other_makers(namespace, evidence);
+        let others = self.other_makers(evidence);
         let candidates: Vec<(NameFit, MachineUser<'a>)> = requested.chain(others).collect();
         let waited = evidence.waited_for(candidates.is_empty());
         only_best(candidates).or(waited)
@@ -203,6 +194,7 @@ impl<'a> MachineUsers<'a> {
 
 /// Facts about the node set of a host's user.
 struct UserEvidence<'e> {
+    host: &'e Host,
     /// Name of the Metal3Machine.
     machine: Option<&'e str>,
     facts: Option<&'e MachineFacts>,
