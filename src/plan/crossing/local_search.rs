@@ -142,7 +142,7 @@ impl<'a> LocalSearch<'a> {
                     && is_even(candidate)
                     && self.instance.problem.may_have(demand, candidate.class)
                     && !self.exceeds(demand, candidate.class, None)
-                    && self.clashes(demand, candidate, None).next().is_none()
+                    && !candidate.limits.iter().any(|limit| self.is_full(demand, *limit, None))
             });
             let Some(class) = fitting.min_by_key(rank).map(|candidate| candidate.class) else {
                 return;
@@ -160,7 +160,7 @@ impl<'a> LocalSearch<'a> {
     pub(super) fn fits(&self, demand: usize, candidate: &Candidate, left: Option<usize>) -> bool {
         self.instance.problem.may_have(demand, candidate.class)
             && !self.exceeds(demand, candidate.class, left)
-            && self.clashes(demand, candidate, left).next().is_none()
+            && !candidate.limits.iter().any(|limit| self.is_full(demand, *limit, left))
             && self.is_even(demand, candidate, left)
     }
 
@@ -202,22 +202,12 @@ impl<'a> LocalSearch<'a> {
         quotas.any(|quota| self.left[quota] == 0 && !is_left(quota))
     }
 
-    /// Returns the domains in which a demand would have too many hosts with a class.
-    fn clashes(
-        &self,
-        demand: usize,
-        candidate: &'a Candidate,
-        left: Option<usize>,
-    ) -> impl Iterator<Item = Limit> {
-        let left = left.map(|class| self.candidates.class_limits(self.pool(demand), class));
-        let left_limits = left.unwrap_or_default();
-        let used = &self.used[demand];
-        let clashes = candidate.limits.iter().filter(move |limit| {
-            let used = used.get(limit).copied().unwrap_or_default();
-            let stays = used.saturating_sub(usize::from(left_limits.contains(limit)));
-            stays >= self.candidates.most(demand, **limit)
-        });
-        clashes.copied()
+    /// Returns whether a demand has no room for another host in a domain once it has left `left`.
+    fn is_full(&self, demand: usize, limit: Limit, left: Option<usize>) -> bool {
+        let used = self.used[demand].get(&limit).copied().unwrap_or_default();
+        let most = self.candidates.most(demand, limit);
+        let is_of = |class| self.candidates.class_limits(self.pool(demand), class).contains(&limit);
+        used >= most && used.saturating_sub(usize::from(left.is_some_and(is_of))) >= most
     }
 
     /// Counts a host of a class for a demand once more, or no longer.
@@ -396,11 +386,12 @@ impl<'a> LocalSearch<'a> {
     fn in_the_way(
         &self,
         demand: usize,
-        candidate: &'a Candidate,
+        candidate: &Candidate,
         left: Option<usize>,
     ) -> BlockingHosts {
-        let clashes: Vec<Limit> = self.clashes(demand, candidate, left).collect();
-        let Some(first) = clashes.first() else {
+        let limits = candidate.limits.iter();
+        let full: Vec<&Limit> = limits.filter(|it| self.is_full(demand, **it, left)).collect();
+        let Some(first) = full.first() else {
             let is_even = self.is_even(demand, candidate, left);
             return if is_even { BlockingHosts::Nothing } else { BlockingHosts::More };
         };
@@ -417,7 +408,7 @@ impl<'a> LocalSearch<'a> {
                 && self.used[demand].get(limit).copied().unwrap_or_default()
                     <= self.candidates.most(demand, *limit) + left
         };
-        if clashes.iter().all(is_alone) { BlockingHosts::Own(other) } else { BlockingHosts::More }
+        if full.into_iter().all(is_alone) { BlockingHosts::Own(other) } else { BlockingHosts::More }
     }
 
     /// Moves all demands of a chain from its end, if they do not conflict with each other.
