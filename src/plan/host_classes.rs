@@ -42,8 +42,6 @@ pub(super) struct HostClasses<'a> {
     /// Pools by requirements and preferred namespace.
     pool_of: HashMap<(PoolKey<'a>, Option<&'a Namespace>), usize>,
     homes: SharedNamespaces<'a>,
-    /// The different labels of quotas.
-    quota_labels: Vec<&'a QuotaLabels>,
 }
 
 /// Hosts that no demand tells apart.
@@ -52,8 +50,8 @@ pub(super) struct Class<'a> {
     pub(super) only: Option<ClusterKey>,
     /// Values of all topology keys.
     pub(super) domains: Vec<Option<&'a str>>,
-    /// Labels of quotas that count them, by index.
-    quota_labels: Vec<usize>,
+    /// Labels of quotas that count them.
+    quota_labels: Vec<&'a QuotaLabels>,
     traits: HostTraits<'a>,
     /// Indices of the hosts, in inventory order.
     pub(super) hosts: Vec<usize>,
@@ -83,17 +81,6 @@ impl<'a> NodeSetPool<'a> {
     /// Returns the number of a host's domain.
     pub(super) fn domain_of(&self, host: &Host) -> Option<usize> {
         self.domains.get(&Some(host.domain(self.key?)?)).copied()
-    }
-
-    /// Returns the domains of the pool in which a node set has hosts.
-    pub(super) fn domains_of<'d>(
-        &self,
-        demand: &NodeSetDemand<'d>,
-    ) -> impl Iterator<Item = (&'d str, &'d str)> {
-        let is_known = |(key, value): &(&str, &str)| {
-            Some(*key) == self.key && self.domains.contains_key(&Some(*value))
-        };
-        demand.domains.iter().copied().filter(is_known)
     }
 }
 
@@ -157,7 +144,6 @@ impl<'a> HostClasses<'a> {
         let usable = supply.candidates();
         let kinds = HostKinds::new(hosts, &all_needs, &topology, CountedHosts::Usable(&usable));
         let quota_labels: BTreeSet<&QuotaLabels> = quota_labels.collect();
-        let quota_labels: Vec<&QuotaLabels> = quota_labels.into_iter().collect();
         let (classes, classes_by_kind) = classify(supply, &kinds, &homes, &quota_labels);
         let members = needs.iter().map(|(needs, home)| {
             let kinds = kinds.matching(hosts, needs).into_iter();
@@ -214,7 +200,6 @@ impl<'a> HostClasses<'a> {
             reserved: (0..classes.len()).filter(|class| classes[*class].only.is_some()).collect(),
             classes,
             homes,
-            quota_labels,
         }
     }
 
@@ -236,8 +221,7 @@ impl<'a> HostClasses<'a> {
 
     /// Returns whether a quota counts the hosts of a class.
     pub(super) fn counts(&self, quota: &QuotaUse, class: usize) -> bool {
-        let mut labels = self.classes[class].quota_labels.iter();
-        labels.any(|at| *self.quota_labels[*at] == quota.quota.labels)
+        self.classes[class].quota_labels.contains(&&quota.quota.labels)
     }
 }
 
@@ -282,7 +266,7 @@ fn classify<'a>(
     supply: HostSupply<'a, '_>,
     kinds: &HostKinds<'a>,
     homes: &SharedNamespaces<'a>,
-    quota_labels: &[&QuotaLabels],
+    quota_labels: &BTreeSet<&'a QuotaLabels>,
 ) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let keyed = supply.availability.iter().enumerate().filter_map(|(index, availability)| {
         // Only candidates have a kind.
@@ -294,8 +278,8 @@ fn classify<'a>(
         let host = &supply.hosts[index];
         let domains = kinds.domains(index);
         let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);
-        let counted: Vec<usize> =
-            (0..quota_labels.len()).filter(|at| quota_labels[*at].iter().all(has)).collect();
+        let counted = quota_labels.iter().copied().filter(|labels| labels.iter().all(has));
+        let counted: Vec<&QuotaLabels> = counted.collect();
         // With several topology keys, a host that lacks one is a class by itself.
         let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
         Some(((kind, only, domains, counted, homes.traits(host), by_itself), index))

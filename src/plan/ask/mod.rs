@@ -271,7 +271,10 @@ impl<'a> PlannedSite<'a> {
         let Some(pool) = self.classes.pool(&demand).map(|pool| &self.classes.pools[pool]) else {
             return surplus;
         };
-        let free = pool.places - pool.domains_of(&demand).count();
+        let is_known = |(key, value): &&(&str, &str)| {
+            pool.key == Some(*key) && pool.domains.contains_key(&Some(*value))
+        };
+        let free = pool.places - demand.domains.iter().filter(is_known).count();
         surplus + self.quotas.left(&cluster.key.namespace).map_or(free, |left| free.min(left))
     }
 
