@@ -201,46 +201,36 @@ impl DomainLimit<'_> {
         missing: usize,
         available: impl Fn(&str) -> usize,
     ) -> Option<DomainProof> {
-        match self.rule {
-            DomainRule::Skew(rule) => self.skew_proof(rule, missing, available),
+        let (found, can_be_had, max_skew, decisive) = match self.rule {
+            DomainRule::Skew(rule) => {
+                let kept: usize = self.domains.values().sum();
+                let most = |(domain, kept): (&&str, &usize)| (*kept, *kept + available(domain));
+                let reach: Vec<(usize, usize)> = self.domains.iter().map(most).collect();
+                let reaching = self.domains.keys().zip(reach.iter().map(|(_, most)| *most));
+                let emptiest = reaching.min_by_key(|(_, most)| *most);
+                // More hosts in the emptiest domain never lower the limit of another one.
+                let limit = rule.most(reach.iter().map(|(_, most)| *most));
+                let can_be_had: usize =
+                    reach.iter().map(|(kept, most)| (*most).min(limit.max(*kept))).sum();
+                let emptiest = emptiest.filter(|_| !rule.counts_from_zero);
+                (can_be_had - kept, can_be_had, Some(rule.max_skew), emptiest)
+            }
             DomainRule::Same => {
                 let most = self.domains.iter().map(|(domain, kept)| {
                     let found = available(domain).min(missing);
-                    (found, *kept, *domain)
+                    (found, *kept, domain)
                 });
                 let largest = most.rev().max_by_key(|(found, ..)| *found);
-                let (found, kept, _) = largest.unwrap_or_default();
-                (found < missing).then(|| DomainProof {
-                    key: self.key.to_owned(),
-                    max_skew: None,
-                    decisive: largest.map(|(.., domain)| (domain.to_owned(), found + kept)),
-                    found,
-                    can_be_had: found + kept,
-                })
+                let (found, kept) = largest.map_or((0, 0), |(found, kept, _)| (found, kept));
+                let largest = largest.map(|(.., domain)| (domain, found + kept));
+                (found, found + kept, None, largest)
             }
-        }
-    }
-
-    fn skew_proof(
-        &self,
-        rule: SkewRule,
-        missing: usize,
-        available: impl Fn(&str) -> usize,
-    ) -> Option<DomainProof> {
-        let kept: usize = self.domains.values().sum();
-        let most = |(domain, kept): (&&str, &usize)| (*kept, *kept + available(domain));
-        let reach: Vec<(usize, usize)> = self.domains.iter().map(most).collect();
-        let least_reach = self.domains.keys().zip(&reach).min_by_key(|(_, (_, most))| *most);
-        let emptiest = least_reach.filter(|_| !rule.counts_from_zero);
-        // More hosts in the emptiest domain never lower the limit of another one.
-        let limit = rule.most(reach.iter().map(|(_, most)| *most));
-        let can_be_had: usize =
-            reach.iter().map(|(kept, most)| (*most).min(limit.max(*kept))).sum();
-        (can_be_had < kept + missing).then(|| DomainProof {
+        };
+        (found < missing).then(|| DomainProof {
             key: self.key.to_owned(),
-            max_skew: Some(rule.max_skew),
-            decisive: emptiest.map(|(domain, (_, most))| ((*domain).to_owned(), *most)),
-            found: can_be_had - kept,
+            max_skew,
+            decisive: decisive.map(|(domain, hosts)| ((*domain).to_owned(), hosts)),
+            found,
             can_be_had,
         })
     }
