@@ -17,7 +17,7 @@ use super::ask::{PlanHypothesis, PlannedSite, QuestionScope, smallest};
 use super::demand::NodeSetDemand;
 use super::eligibility::Needs;
 use super::shortage::{ShortageReason, domains_of};
-use super::skew::{DomainLimit, DomainRule};
+use super::skew::DomainRule;
 use crate::base::api::label_query::{named_values, required_label, requires_label};
 use crate::base::api::names::{ClusterKey, HostKey, Namespace, Part};
 use crate::base::api::reservation::Tenants;
@@ -291,7 +291,7 @@ fn kinds(
         let required_hardware = &demand.node_set.hardware;
         let machine = MachineProperties::sufficient_for(required_hardware);
         let mut labels = match machine.filter(|_| demand.node_set.machine.is_none()) {
-            Some(_) => label_choices(&demand.needs, demand.settled_limit(), hosts),
+            Some(_) => label_choices(demand, hosts),
             None => Vec::new(),
         };
         labels.retain(|labels| !unwanted(labels));
@@ -342,11 +342,8 @@ fn kinds(
 /// Returns the labels of hosts that a selector matches: those that it requires. If it limits the
 /// values of a topology key, there is a choice for each of them. So there is if all hosts must be in a
 /// single domain, unless it is known.
-fn label_choices(
-    needs: &Needs<'_>,
-    settled: Option<&DomainLimit<'_>>,
-    hosts: &[Host],
-) -> Vec<BTreeMap<String, String>> {
+fn label_choices(demand: &NodeSetDemand<'_>, hosts: &[Host]) -> Vec<Labels> {
+    let needs = &demand.needs;
     // The labels that it wants, with the values that it names; none if any value will do.
     let mut required: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let requirements = needs.requirements.iter().map(|(expression, _)| expression);
@@ -365,7 +362,7 @@ fn label_choices(
         }
         let mut values = sufficient_values(key, named, needs, hosts);
         if is_single {
-            let is_usable = |value: &String| match settled {
+            let is_usable = |value: &String| match demand.settled_limit() {
                 Some(limit) => limit.domains.contains_key(value.as_str()),
                 None => !value.is_empty(),
             };

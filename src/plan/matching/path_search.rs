@@ -73,20 +73,17 @@ impl<'a, 'm> PathSearch<'a, 'm> {
             let users: BTreeSet<(usize, usize)> =
                 self.matching.users[class].iter().copied().collect();
             for (user, domain) in users {
-                let left = FlowUnit { domain, class };
+                let left = Some(FlowUnit { domain, class });
                 // The user may take another host of the same domain, or of any open domain.
-                let found = self.try_slot(user, left).or_else(|| self.expand(user, Some(left)));
+                let is_new = self.slots.insert((user, domain));
+                let found = is_new.then(|| self.reach_domain(user, domain, left)).flatten();
+                let found = found.or_else(|| self.expand(user, left));
                 if found.is_some() {
                     return found;
                 }
             }
         }
         None
-    }
-
-    fn try_slot(&mut self, user: usize, left: FlowUnit) -> Option<usize> {
-        let is_new = self.slots.insert((user, left.domain));
-        is_new.then(|| self.reach_domain(user, left.domain, Some(left))).flatten()
     }
 
     /// Reaches the classes in all open domains of a demand.
