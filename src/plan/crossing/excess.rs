@@ -98,9 +98,10 @@ impl CrossingSearch<'_> {
         unserved.collect()
     }
 
-    /// Returns equal demands for single domains, of which there are too few: a domain has room for a
-    /// number of them. Their number is proven without the integer program, which takes long for copies.
-    pub(super) fn domain_shortage(&self, demand: usize) -> Option<ConflictCore> {
+    /// Returns why a demand for a single domain cannot be served beside accepted ones that are equal: a
+    /// domain has room for a number of them. Their number is proven without the integer program, which
+    /// takes long for copies.
+    pub(super) fn domain_shortage(&self, demand: usize) -> Option<ShortDemand> {
         let problem = &self.instance.problem;
         let candidates = self.placing.candidates;
         let FlowDemand { pool, missing, .. } = problem.demands[demand];
@@ -129,18 +130,11 @@ impl CrossingSearch<'_> {
         let constrained = demands.clone();
         let core =
             ConflictCore { demands, constrained, is_minimal: true, ..ConflictCore::default() };
-        (core.demands.len() > places).then_some(core)
-    }
-
-    /// Returns the demands of a conflict that are not accepted. None has all its hosts.
-    pub(super) fn short_by(&self, core: &ConflictCore) -> Vec<ShortDemand> {
-        let short = core.demands.iter().filter(|demand| !self.accepted.contains(demand));
-        let why = ShortageProof::Crossing(self.conflict(core.clone()));
-        let unserved = |index: &usize| {
-            let found = HostBounds::at_most(self.instance.problem.demands[*index].missing - 1);
-            ShortDemand { index: *index, found, why: why.clone() }
-        };
-        short.map(unserved).collect()
+        (core.demands.len() > places).then(|| ShortDemand {
+            index: demand,
+            found: HostBounds::at_most(missing - 1),
+            why: ShortageProof::Crossing(self.conflict(core)),
+        })
     }
 
     /// Returns why a demand cannot meet a constraint on domains with any hosts that it may use.

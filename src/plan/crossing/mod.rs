@@ -190,8 +190,8 @@ impl CrossingSearch<'_> {
         if !constrained.is_empty() {
             return Err(constrained);
         }
-        if let Some(core) = cluster.iter().find_map(|demand| self.domain_shortage(*demand)) {
-            return Err(self.short_by(&core));
+        if let Some(short) = cluster.iter().find_map(|demand| self.domain_shortage(*demand)) {
+            return Err(vec![short]);
         }
         if let Some(excess) = self.quota_excess(cluster) {
             let by_count = self.bound(cluster).err().unwrap_or_default();
