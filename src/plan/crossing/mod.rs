@@ -264,7 +264,7 @@ impl CrossingSearch<'_> {
     /// Proves that a cluster cannot be served. Returns the demands of the conflict that lack hosts.
     fn refusal(&mut self, cluster: &[usize], relaxed: Relaxed) -> Vec<ShortDemand> {
         let core = self.core(cluster, relaxed);
-        self.refusal_by(core, cluster)
+        self.refusal_by(core, cluster).unwrap_or_else(|| self.undecided(cluster))
     }
 
     /// Explains a cluster with a demand for a single domain by a minimal conflict; `None` if the number
@@ -275,14 +275,13 @@ impl CrossingSearch<'_> {
         let is_by_hosts =
             core.limits.is_empty() && core.quotas.is_empty() && core.constrained.is_empty();
         let is_explained = core.is_minimal && !is_by_hosts;
-        let explained = if is_explained { self.refusal_by(core, cluster) } else { Vec::new() };
+        let explained = is_explained.then(|| self.refusal_by(core, cluster)).flatten();
         self.budget = budget;
-        let mut proofs = explained.iter().map(|short| &short.why);
-        let is_decided = proofs.all(|why| matches!(why, ShortageProof::Crossing(_)));
-        (is_decided && !explained.is_empty()).then_some(explained)
+        explained
     }
 
-    fn refusal_by(&mut self, core: ConflictCore, cluster: &[usize]) -> Vec<ShortDemand> {
+    /// Returns the demands of a conflict that lack hosts; `None` if none is proven to.
+    fn refusal_by(&mut self, core: ConflictCore, cluster: &[usize]) -> Option<Vec<ShortDemand>> {
         let found = self.most(cluster, Relaxed::Nothing);
         let problem = &self.instance.problem;
         let is_short = |(index, found): &(&usize, HostBounds)| {
@@ -290,11 +289,13 @@ impl CrossingSearch<'_> {
         };
         let short: Vec<(&usize, HostBounds)> = cluster.iter().zip(found).filter(is_short).collect();
         if short.is_empty() {
-            return self.undecided(cluster);
+            return None;
         }
         let why = ShortageProof::Crossing(self.conflict(core));
         let short = short.into_iter();
-        short.map(|(index, found)| ShortDemand { index: *index, found, why: why.clone() }).collect()
+        let short =
+            short.map(|(index, found)| ShortDemand { index: *index, found, why: why.clone() });
+        Some(short.collect())
     }
 
     fn undecided(&self, cluster: &[usize]) -> Vec<ShortDemand> {
