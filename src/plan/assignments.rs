@@ -24,7 +24,7 @@ use super::violations::{Violation, by_retention};
 use super::{changed_hosts, renaming};
 use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::host::NODE_REUSE;
-use crate::base::api::names::{ClusterKey, NodeName, Part};
+use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part};
 use crate::base::finding::{Code, Finding, Origin, Place};
 use crate::base::grouping::grouped;
 use crate::base::text::in_shell;
@@ -58,6 +58,19 @@ pub(super) struct Assignments<'a> {
     pub(super) followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
     /// Findings about the assignments before planning.
     pub(super) findings: Vec<Finding>,
+}
+
+/// The replacement of a host of a node set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostReplacement {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// The part of the cluster.
+    pub part: Part,
+    /// The host that leaves.
+    pub from: HostKey,
+    /// The host that takes its place.
+    pub to: HostKey,
 }
 
 /// Derives current assignments from the previous output and the inventory's labels.
@@ -218,6 +231,32 @@ impl<'a> Assignments<'a> {
         self.released.push((cluster, host, how));
     }
 
+    /// Makes a move, and reports a host that keeps its labels until a snapshot shows it unused. A move of a
+    /// host that the node set does not have is skipped.
+    pub(super) fn replace_host(
+        &mut self,
+        HostReplacement { cluster, part, from, to }: &HostReplacement,
+        placements: &mut BTreeMap<ClusterKey, Placement>,
+    ) -> Option<Finding> {
+        let site = self.site;
+        let cluster = site.valid_cluster(cluster)?;
+        let (part, _) = cluster.node_sets.get_key_value(part)?;
+        let (from, to) = (site.inventory.index(from)?, site.inventory.index(to)?);
+        let placement = placements.get_mut(&cluster.key)?.get_mut(part)?;
+        let at = placement.iter().position(|assigned| assigned.host == from)?;
+        let host = &site.inventory.hosts[from];
+        let is_held = is_consumed(host);
+        if !is_held {
+            let left = placement.remove(at);
+            self.release(&cluster.key, left.host, left.how);
+        }
+        placement.push(PlacedHost { host: to, how: AssignmentMethod::Added });
+        placement.sort();
+        let owner = (&cluster.key, part, &cluster.origin);
+        self.retained.entry(to).or_default().push(owner);
+        is_held.then(|| held_by_machine(host, part, cluster))
+    }
+
     /// Returns the owner of every retained host; the first if there are several.
     pub(super) fn owners(&self) -> BTreeMap<usize, &'a ClusterKey> {
         let first = |(host, owners): (&usize, &Vec<(&'a ClusterKey, &Part, &Origin)>)| {
@@ -331,12 +370,12 @@ fn released_in_use(host: &Host, part: &Part, cluster: &Cluster) -> Option<Findin
 }
 
 /// Returns whether a Machine consumes a host.
-pub(super) fn is_consumed(host: &Host) -> bool {
+fn is_consumed(host: &Host) -> bool {
     matches!(host.live.usage, Some(HostUsage::Consumer(_)))
 }
 
 /// Reports a host that a cluster no longer needs, and that a Machine of Cluster API still uses.
-pub(super) fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Finding {
+fn held_by_machine(host: &Host, part: &Part, cluster: &Cluster) -> Finding {
     let consumer = host.user().unwrap_or_default();
     let namespace = &cluster.key.namespace;
     let name = &host.key.name;

@@ -5,7 +5,6 @@
 //! 1. `assignments` derives current assignments from the previous output (`changed_hosts`) and from
 //!    labels (`claims`). It decides which hosts each cluster retains. Machines that were renamed
 //!    retain theirs (`renaming`). `violations` finds retained hosts that would not be chosen again.
-//!    `moves` makes a step of a drain.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `host_classes` reduce hosts to classes,
@@ -42,7 +41,6 @@ mod machine_labels;
 pub(crate) mod machine_users;
 pub mod machines;
 mod matching;
-mod moves;
 mod placement;
 mod preference;
 pub mod purchase;
@@ -80,7 +78,7 @@ use skew::MatchingDomains;
 use supply::HostSupply;
 use violations::{Violation, in_use_as};
 
-pub use moves::HostReplacement;
+pub use assignments::HostReplacement;
 pub use placement::{AssignmentMethod, PlacedHost, Placement};
 pub use shortage::{
     CompetingNodeSet, HostsRefusedByRule, MatchedTopology, NodeSetConflict, Shortage,
@@ -247,8 +245,8 @@ fn with_choices<'a>(
     }
     let mut findings = std::mem::take(&mut assignments.findings);
     findings.extend(assignments.contested());
-    let make = |step| moves::make(step, &mut placements, &mut assignments);
-    findings.extend(moves.iter().filter_map(make));
+    findings
+        .extend(moves.iter().filter_map(|step| assignments.replace_host(step, &mut placements)));
 
     // Before the choice, because an observed host that is released stays unavailable to others
     // until a snapshot shows it free.
