@@ -28,16 +28,12 @@ fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
 }
 
 /// Returns how many copies of each cluster fit. Equal requests have equal answers.
-pub(super) fn copies(
-    site: &Site,
-    planned: &PlannedSite<'_>,
-    clusters: &[&Cluster],
-) -> Vec<ClusterCopies> {
+pub(super) fn copies(planned: &PlannedSite<'_>, clusters: &[&Cluster]) -> Vec<ClusterCopies> {
     let alike =
         grouped_in_order(clusters.iter().map(|cluster| (planned.request(cluster), *cluster)));
     let answers = alike.par_iter().flat_map_iter(|(_, alike)| {
         let one: Vec<(&Cluster, usize)> = alike.iter().take(1).map(|it| (*it, 1)).collect();
-        let sets = sets(site, planned, &one);
+        let sets = sets(planned, &one);
         alike.iter().map(move |cluster| {
             let key = &cluster.key;
             let scarce = sets.scarce.iter();
@@ -57,7 +53,8 @@ pub(super) fn copies(
 }
 
 /// Returns how many sets of copies fit.
-pub(super) fn sets(site: &Site, planned: &PlannedSite<'_>, mix: &[(&Cluster, usize)]) -> CopyMix {
+pub(super) fn sets(planned: &PlannedSite<'_>, mix: &[(&Cluster, usize)]) -> CopyMix {
+    let site = planned.site;
     let per_set: usize = mix.iter().map(|(_, copies)| copies).sum();
     let copies = |count: usize| copied(site, mix).take(count * per_set);
     let fits = |count: usize| {

@@ -7,13 +7,9 @@ use crate::ask::overview::spare::PlacedNodeSet;
 use crate::plan::ask::{PlanHypothesis, PlannedSite, is_proven, largest};
 use crate::site::request::NodeSet;
 
-/// Returns by how much each node set can grow, in their order, and what one host more lacks. The site
-/// has this number of hosts.
-pub(super) fn growths(
-    hosts: usize,
-    planned: &PlannedSite<'_>,
-    node_sets: &[PlacedNodeSet<'_>],
-) -> Vec<Growth> {
+/// Returns by how much each node set can grow, in their order, and what one host more lacks.
+pub(super) fn growths(planned: &PlannedSite<'_>, node_sets: &[PlacedNodeSet<'_>]) -> Vec<Growth> {
+    let hosts = planned.site.inventory.hosts.len();
     let today = planned.lacking(&PlanHypothesis::default());
     let growth = |(cluster, part, node_set): &PlacedNodeSet<'_>| {
         let grown = |more: usize| NodeSet { active: node_set.active + more, ..(*node_set).clone() };

@@ -359,9 +359,9 @@ pub fn capacity(
         version: VERSION,
         lacking: lacking.map(|lacking| LackingNodeSet::new(lacking, hosts)).collect(),
         purchase,
-        clusters: copies(site, &planned, &copyable),
-        mix: (!mix.is_empty()).then(|| sets(site, &planned, &mix)),
-        node_sets: growths(hosts, &planned, &growing),
+        clusters: copies(&planned, &copyable),
+        mix: (!mix.is_empty()).then(|| sets(&planned, &mix)),
+        node_sets: growths(&planned, &growing),
         losses: scope.racks.map_or_else(Vec::new, |racks| losses(generated, &planned, racks)),
         by: scope.racks.and_then(|racks| racks.by.clone()),
     })

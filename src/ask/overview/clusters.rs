@@ -8,10 +8,10 @@ use super::HostOverview;
 use crate::base::api::address::bracketed;
 use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::base::api::topology_spread::shared_key;
-use crate::base::finding::Finding;
 use crate::base::grouping::{grouped, occurrences};
+use crate::generate::GeneratedSite;
+use crate::plan::Shortage;
 use crate::plan::machines::{MachineRequirements, in_order};
-use crate::plan::{Plan, Shortage};
 use crate::site::Site;
 use crate::site::request::{ClusterKind, ClusterService, NodeSet};
 
@@ -131,12 +131,8 @@ impl ClusterOverview {
 }
 
 /// Returns the clusters. Removed ones come last.
-pub(super) fn overviews(
-    site: &Site,
-    plan: &Plan,
-    hosts: &[HostOverview],
-    findings: &[Finding],
-) -> Vec<ClusterOverview> {
+pub(super) fn overviews(generated: &GeneratedSite, hosts: &[HostOverview]) -> Vec<ClusterOverview> {
+    let GeneratedSite { site, plan, findings, .. } = generated;
     let have = grouped(hosts.iter().filter_map(|host| Some((host.cluster()?, host))));
     let errors = findings.iter().filter(|finding| finding.is_error());
     let errors: BTreeMap<&ClusterKey, Vec<String>> = grouped(

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::base::api::names::{ClusterKey, HostKey};
+use crate::generate::GeneratedSite;
+use crate::plan::AssignmentMethod;
 use crate::plan::explain;
-use crate::plan::host_state::{HostOwner, HostStanding, HostState};
-use crate::plan::{AssignmentMethod, Plan};
-use crate::site::Site;
+use crate::plan::host_state::{HostOwner, HostStanding, HostState, host_standings};
 use crate::site::inventory::Host;
 
 /// A host.
@@ -69,28 +69,24 @@ impl HostOverview {
 }
 
 /// Returns all hosts in inventory order.
-pub(super) fn overviews(
-    site: &Site,
-    plan: &Plan,
-    standings: &[HostStanding],
-    by: Option<&str>,
-) -> Vec<HostOverview> {
+pub(super) fn overviews(generated: &GeneratedSite, by: Option<&str>) -> Vec<HostOverview> {
+    let GeneratedSite { site, plan, .. } = generated;
     let node_sets = site.valid_clusters().flat_map(|cluster| cluster.node_sets.values());
     let keys: BTreeSet<&str> =
         node_sets.flat_map(|set| &set.topology_keys).map(String::as_str).collect();
-    let overview = |(host, standing): (&Host, &HostStanding)| {
-        let assigned = standing.assigned.clone();
+    let overview = |(host, standing): (&Host, HostStanding)| {
+        let assigned = standing.assigned;
         let changes = standing.given_back_now
             || assigned.as_ref().is_some_and(|assigned| is_new(assigned.how));
         HostOverview {
             key: host.key.clone(),
             state: standing.state,
             assigned,
-            given_back_by: standing.given_back_by.clone(),
+            given_back_by: standing.given_back_by,
             changes,
             failed: host.live.error.is_some(),
             deleting: host.live.deleting,
-            why_not_free: standing.why_not_free.clone(),
+            why_not_free: standing.why_not_free,
             consumer: host.user(),
             rack: by.and_then(|label| host.domain(label)).map(str::to_owned),
             hardware: None,
@@ -102,7 +98,7 @@ pub(super) fn overviews(
             place: host.origin.shown(),
         }
     };
-    site.inventory.hosts.iter().zip(standings).map(overview).collect()
+    site.inventory.hosts.iter().zip(host_standings(site, plan)).map(overview).collect()
 }
 
 /// Returns whether the assignment is new in this run.

@@ -18,7 +18,6 @@ pub(super) mod spare;
 use serde::Serialize;
 
 use crate::generate::GeneratedSite;
-use crate::plan::host_state;
 use crate::plan::quotas::{self, QuotaUse};
 use crate::site::hypothesis::UnknownSubject;
 use crate::site::inventory::hardware::HardwareByHost;
@@ -81,12 +80,11 @@ impl Overview {
 
     /// Creates the overview of a run with a rack label, if there is one.
     pub(crate) fn from_generated(generated: &GeneratedSite, by: Option<String>) -> Self {
-        let GeneratedSite { site, plan, findings, .. } = generated;
-        let hosts =
-            hosts::overviews(site, plan, &host_state::host_standings(site, plan), by.as_deref());
+        let GeneratedSite { site, plan, .. } = generated;
+        let hosts = hosts::overviews(generated, by.as_deref());
         Self {
             version: VERSION,
-            clusters: clusters::overviews(site, plan, &hosts, findings),
+            clusters: clusters::overviews(generated, &hosts),
             spare: spare::by_requirements(site.valid_clusters(), site, &hosts),
             quotas: quotas::all(site, plan),
             hardware: Vec::new(),

@@ -38,7 +38,7 @@ pub(crate) use occupied::OccupiedSet;
 
 /// A plan, prepared for questions.
 pub struct PlannedSite<'a> {
-    pub(super) site: &'a Site,
+    pub(crate) site: &'a Site,
     pub(super) plan: &'a Plan,
     /// Hosts of the site, then those that could be bought.
     hosts: &'a [Host],
