@@ -230,8 +230,8 @@ fn refusals(
             let is_open = availability.refuses(&demand.cluster.key).is_none();
             let taker = takers.get(&index).filter(|_| is_open);
             let taken = taker.map(|key| Availability::Refused(Refusal::Assigned((*key).clone())));
-            let asker = demand.asker(taken.as_ref().unwrap_or(availability));
-            (index, eligibility::refusal(index, host, &asker))
+            let availability = taken.as_ref().unwrap_or(availability);
+            (index, eligibility::refusal(index, host, demand, availability))
         })
         .collect()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
-use super::eligibility::{Availability, Needs, RequestingNodeSet};
+use super::eligibility::Needs;
 use super::skew::{DomainLimit, DomainRule, MatchingDomains};
 use super::topology;
 use super::violations::in_use_as;
@@ -118,17 +118,6 @@ impl<'a> NodeSetDemand<'a> {
     /// Returns whether there is a host to choose.
     pub(super) fn is_open(&self) -> bool {
         self.missing > 0 || !self.replaceable.is_empty()
-    }
-
-    /// Returns the node set as the asker for a host of this availability.
-    pub(super) fn asker<'q>(&'q self, availability: &'q Availability) -> RequestingNodeSet<'q> {
-        RequestingNodeSet {
-            cluster: &self.cluster.key,
-            needs: &self.needs,
-            availability,
-            domains: &self.domains,
-            spreads: &self.spreads,
-        }
     }
 
     /// Reports chosen hosts without the topology label: their domain is unknown.

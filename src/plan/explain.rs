@@ -186,7 +186,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
             let kept = placed_hosts(&plan.clusters, &cluster.key, part).collect();
             let demand = NodeSetDemand::new(site, cluster, part, node_set, kept)
                 .with_domain_limits(&domains, &site.inventory.hosts, &none);
-            let refusal = eligibility::refusal(index, host, &demand.asker(&availability));
+            let refusal = eligibility::refusal(index, host, &demand, &availability);
             refused.push(NodeSetRefusal {
                 cluster: cluster.key.clone(),
                 part: part.clone(),

@@ -86,8 +86,8 @@ impl<'a> PlannedSite<'a> {
         let mut taken = BTreeMap::new();
         let hosts = self.hosts_of(demand.cluster, demand.part);
         let is_unmoved = |host: &usize| {
-            let asker = demand.asker(&self.availability[*host]);
-            let is_refused = eligibility::refusal(*host, &self.hosts[*host], &asker).is_some();
+            let (known, availability) = (&self.hosts[*host], &self.availability[*host]);
+            let is_refused = eligibility::refusal(*host, known, demand, availability).is_some();
             let domains = topology::domains(&self.hosts[*host], &demand.node_set.topology_keys);
             is_refused
                 || !domains.into_iter().all(|domain| {

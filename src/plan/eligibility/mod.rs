@@ -40,7 +40,5 @@ pub(super) use availability::Availability;
 pub(super) use needs::PoolKey;
 pub(crate) use needs::{Needs, RequiredSystem};
 pub(super) use refusal::Refusal;
-pub(super) use rules::{
-    INSTALLED_STATES, RequestingNodeSet, insufficient, is_ready, objections, refusal,
-};
+pub(super) use rules::{INSTALLED_STATES, insufficient, is_ready, objections, refusal};
 pub(crate) use rules::{unmet, unusable};

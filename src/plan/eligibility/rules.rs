@@ -1,6 +1,5 @@
 //! The list of rules, one function for each.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::core::{Expression, SelectorExt};
@@ -9,9 +8,9 @@ use super::availability::Availability;
 use super::needs::{Needs, RequiredSystem};
 use super::refusal::Refusal;
 use crate::base::api::label_query::required_label;
-use crate::base::api::names::ClusterKey;
 use crate::base::layout::VARIABLE;
-use crate::plan::skew::{DomainLimit, DomainRule};
+use crate::plan::demand::NodeSetDemand;
+use crate::plan::skew::DomainRule;
 use crate::plan::topology;
 use crate::site::inventory::registration::has_invalid_boot_mac;
 use crate::site::inventory::requirements::UnmetRequirement;
@@ -25,26 +24,14 @@ const FREE_STATES: [&str; 2] = ["available", "ready"];
 /// Provisioning states of Metal3 in which a host runs its operating system.
 pub(in crate::plan) const INSTALLED_STATES: [&str; 2] = ["provisioned", "externally provisioned"];
 
-/// A node set that requests a host, with the facts that may prevent it.
-pub(in crate::plan) struct RequestingNodeSet<'q> {
-    pub(in crate::plan) cluster: &'q ClusterKey,
-    pub(in crate::plan) needs: &'q Needs<'q>,
-    /// Availability of the host.
-    pub(in crate::plan) availability: &'q Availability,
-    /// Topology domains of the hosts that the node set retains.
-    pub(in crate::plan) domains: &'q BTreeSet<(&'q str, &'q str)>,
-    /// Required constraints on its topology domains.
-    pub(in crate::plan) spreads: &'q [DomainLimit<'q>],
-}
-
 /// A rule, by its input. It returns the reason to refuse a host.
 enum EligibilityRule {
     /// Compares the host, given with its index, with the requirements of a node set.
     Requirement(fn(usize, &Host, &Needs<'_>) -> Option<Refusal>),
-    /// Examines only the host, for the operating system that the asker requires on it.
+    /// Examines only the host, for the operating system that the node set requires on it.
     Condition(fn(&Host, RequiredSystem) -> Option<Refusal>),
     /// Examines other owners, and other hosts of the node set.
-    Plan(fn(&Host, &RequestingNodeSet<'_>) -> Option<Refusal>),
+    Plan(fn(&Host, &NodeSetDemand<'_>, &Availability) -> Option<Refusal>),
 }
 
 /// All rules in order of evaluation. The module documentation gives the reasons.
@@ -72,17 +59,19 @@ const RULES: [EligibilityRule; 21] = [
     EligibilityRule::Plan(in_admitted_domain),
 ];
 
-/// Returns the reason why a node set cannot have a host, which is given with its index.
+/// Returns the reason why a node set cannot have a host, which is given with its index and its
+/// availability.
 pub(in crate::plan) fn refusal(
     index: usize,
     host: &Host,
-    asker: &RequestingNodeSet<'_>,
+    demand: &NodeSetDemand<'_>,
+    availability: &Availability,
 ) -> Option<Refusal> {
-    let system = asker.needs.system();
+    let needs = &demand.needs;
     RULES.iter().find_map(|rule| match rule {
-        EligibilityRule::Requirement(rule) => rule(index, host, asker.needs),
-        EligibilityRule::Condition(rule) => rule(host, system),
-        EligibilityRule::Plan(rule) => rule(host, asker),
+        EligibilityRule::Requirement(rule) => rule(index, host, needs),
+        EligibilityRule::Condition(rule) => rule(host, needs.system()),
+        EligibilityRule::Plan(rule) => rule(host, demand, availability),
     })
 }
 
@@ -182,8 +171,8 @@ pub(in crate::plan) fn insufficient(host: &Host, node_set: &NodeSet) -> Option<U
 }
 
 /// Requires that no other cluster has, gets or claims the host.
-fn available(_: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
-    asker.availability.refuses(asker.cluster).cloned()
+fn available(_: &Host, demand: &NodeSetDemand<'_>, availability: &Availability) -> Option<Refusal> {
+    availability.refuses(&demand.cluster.key).cloned()
 }
 
 /// Requires evidence that labels of the host arrive.
@@ -201,7 +190,7 @@ fn not_applied_in_full(host: &Host, _: RequiredSystem) -> Option<Refusal> {
     host.applied_in_full_by.clone().map(Refusal::AppliedInFull)
 }
 
-/// Requires an unused host. The operating system of a host is no use of it if the asker requires
+/// Requires an unused host. The operating system of a host is no use of it if the node set requires
 /// one. A host with a consumer belongs to Cluster API.
 fn unused(host: &Host, system: RequiredSystem) -> Option<Refusal> {
     let usage = host.live.usage.as_ref()?;
@@ -291,9 +280,13 @@ fn addressed(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
 }
 
 /// Requires a topology domain that the constraints admit beside the retained hosts.
-fn in_admitted_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
+fn in_admitted_domain(
+    host: &Host,
+    demand: &NodeSetDemand<'_>,
+    _: &Availability,
+) -> Option<Refusal> {
     let limit =
-        asker.spreads.iter().find(|limit| !limit.admits_one_more(host.domain(limit.key)))?;
+        demand.spreads.iter().find(|limit| !limit.admits_one_more(host.domain(limit.key)))?;
     let key = limit.key.to_owned();
     Some(match limit.rule {
         DomainRule::Same => {
@@ -308,9 +301,9 @@ fn in_admitted_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refu
 }
 
 /// Requires a topology domain without another host of the node set.
-fn in_other_domain(host: &Host, asker: &RequestingNodeSet<'_>) -> Option<Refusal> {
-    let (key, domain) = topology::domains(host, &asker.needs.node_set.topology_keys)
+fn in_other_domain(host: &Host, demand: &NodeSetDemand<'_>, _: &Availability) -> Option<Refusal> {
+    let (key, domain) = topology::domains(host, &demand.node_set.topology_keys)
         .into_iter()
-        .find(|domain| asker.domains.contains(domain))?;
+        .find(|domain| demand.domains.contains(domain))?;
     Some(Refusal::DomainTaken { key: key.to_owned(), domain: domain.to_owned() })
 }
