@@ -67,7 +67,9 @@ pub(super) fn choose(
         takers.extend(added.iter().map(|host| (*host, &demands[index].cluster.key)));
         results[index] = Ok(ChosenHosts { added, replaced });
     }
-    let preferred = supply.preferred_clusters();
+    // They had a host, or claim one.
+    let preferred: HashSet<&ClusterKey> =
+        supply.availability.iter().filter_map(Availability::only).collect();
     let mut explanations: HashMap<_, Arc<ShortageExplanation>> = HashMap::new();
     let mut matching: HashMap<usize, MatchingHosts<'_>> = HashMap::new();
     for (told, short) in unserved.into_iter().enumerate() {

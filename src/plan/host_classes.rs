@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::demand::NodeSetDemand;
-use super::eligibility::{Availability, Needs, PoolKey};
+use super::eligibility::{Needs, PoolKey};
 use super::equivalence::{CountedHosts, HostKinds};
 use super::matching::{EqualClasses, FlowDomain, HostPool};
 use super::preference::{HostSize, HostTraits, Preference, SharedNamespaces, SizeRank};
@@ -271,10 +271,6 @@ fn classify<'a>(
     let keyed = supply.availability.iter().enumerate().filter_map(|(index, availability)| {
         // Only candidates have a kind.
         let kind = kinds.kind_of(index)?;
-        let only = match availability {
-            Availability::Only(cluster, _) => Some(cluster),
-            Availability::Free | Availability::Refused(_) => None,
-        };
         let host = &supply.hosts[index];
         let domains = kinds.domains(index);
         let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);
@@ -282,7 +278,7 @@ fn classify<'a>(
         let counted: Vec<&QuotaLabels> = counted.collect();
         // With several topology keys, a host that lacks one is a class by itself.
         let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
-        Some(((kind, only, domains, counted, homes.traits(host), by_itself), index))
+        Some(((kind, availability.only(), domains, counted, homes.traits(host), by_itself), index))
     });
     let mut classes_by_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
     let mut classes = Vec::new();

@@ -141,10 +141,7 @@ pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, HostOwner>
 }
 
 fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
-    let claimed = match Availability::for_host(site, host, None, None) {
-        Availability::Free => None,
-        Availability::Only(_, refusal) | Availability::Refused(refusal) => Some(refusal),
-    };
+    let claimed = Availability::for_host(site, host, None, None).refusal().cloned();
     if site.has_machines() && is_free_machine(site, host) {
         return (HostState::Installed, None);
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::demand::NodeSetDemand;
-use super::eligibility::{self, Availability, Needs};
+use super::eligibility::{self, Needs, Refusal};
 use super::flow_network::Instance;
 use super::matching::FlowUnit;
 use super::search_result::ShortageProof;
@@ -165,12 +165,8 @@ impl<'h> MatchingHosts<'h> {
             if objections.peek().is_some_and(|refusal| refusal.is_unasked(host, needs)) {
                 continue;
             }
-            let (only, by_owner) = match &supply.availability[index] {
-                Availability::Free => (None, None),
-                Availability::Only(cluster, refusal) => (Some(cluster.clone()), Some(refusal)),
-                Availability::Refused(refusal) => (None, Some(refusal)),
-            };
-            let by_owner = by_owner.map(|refusal| refusal.rule());
+            let availability = &supply.availability[index];
+            let by_owner = availability.refusal().map(Refusal::rule);
             let others = objections.take(RULES_COMPARED).map(|refusal| refusal.rule());
             let mut rules: Vec<String> = Vec::new();
             for rule in by_owner.into_iter().chain(others) {
@@ -183,7 +179,7 @@ impl<'h> MatchingHosts<'h> {
             if rules.is_empty() {
                 usable_domains.extend(numbered(&domains));
             }
-            let group = RefusedGroup { only, rules, domains };
+            let group = RefusedGroup { only: availability.only().cloned(), rules, domains };
             groups.entry(group).or_default().push(index);
         }
         Self { groups, usable_domains }

@@ -1,9 +1,8 @@
 //! The hosts that demands compete for.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use super::eligibility::Availability;
-use crate::base::api::names::ClusterKey;
 use crate::site::inventory::Host;
 
 /// Hosts of a site with their availability.
@@ -16,20 +15,11 @@ pub(super) struct HostSupply<'h, 's> {
     pub(super) gone: &'s BTreeSet<usize>,
 }
 
-impl<'h, 's> HostSupply<'h, 's> {
+impl<'h> HostSupply<'h, '_> {
     /// Returns the hosts that exist.
     pub(super) fn existing(self) -> impl Iterator<Item = (usize, &'h Host)> {
         let hosts = self.hosts.iter().enumerate();
         hosts.filter(move |(index, _)| !self.gone.contains(index))
-    }
-
-    /// Returns the clusters for which some host is reserved, because they had it or claim it.
-    pub(super) fn preferred_clusters(self) -> HashSet<&'s ClusterKey> {
-        let only = self.availability.iter().filter_map(|of| match of {
-            Availability::Only(cluster, _) => Some(cluster),
-            Availability::Free | Availability::Refused(_) => None,
-        });
-        only.collect()
     }
 
     /// Returns the hosts that some cluster may take, in inventory order.

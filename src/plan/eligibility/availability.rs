@@ -81,12 +81,24 @@ impl Availability {
         only.map_or(Availability::Free, |(cluster, refusal)| Availability::Only(cluster, refusal))
     }
 
-    /// Returns the reason why a cluster may not take the host.
-    pub(in crate::plan) fn refuses(&self, cluster: &ClusterKey) -> Option<&Refusal> {
+    /// Returns the only cluster that may take the host.
+    pub(in crate::plan) fn only(&self) -> Option<&ClusterKey> {
+        match self {
+            Availability::Only(cluster, _) => Some(cluster),
+            Availability::Free | Availability::Refused(_) => None,
+        }
+    }
+
+    /// Returns the reason why other clusters, or all, may not take the host.
+    pub(in crate::plan) fn refusal(&self) -> Option<&Refusal> {
         match self {
             Availability::Free => None,
-            Availability::Only(other, refusal) => (other != cluster).then_some(refusal),
-            Availability::Refused(refusal) => Some(refusal),
+            Availability::Only(_, refusal) | Availability::Refused(refusal) => Some(refusal),
         }
+    }
+
+    /// Returns the reason why a cluster may not take the host.
+    pub(in crate::plan) fn refuses(&self, cluster: &ClusterKey) -> Option<&Refusal> {
+        self.refusal().filter(|_| self.only() != Some(cluster))
     }
 }
