@@ -225,7 +225,11 @@ fn refusals(
     demand: &NodeSetDemand<'_>,
     takers: &HashMap<usize, &ClusterKey>,
 ) -> Vec<(usize, Option<Refusal>)> {
-    let others = supply.existing().filter(|(index, _)| !demand.kept.contains(index));
+    let others = supply
+        .hosts
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !supply.gone.contains(index) && !demand.kept.contains(index));
     others
         .map(|(index, host)| {
             let availability = &supply.availability[index];

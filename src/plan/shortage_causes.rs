@@ -101,7 +101,11 @@ fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) 
 pub(super) struct ShortageCauses {
     /// Number of hosts that match and that the node set does not have.
     pub(super) matching: usize,
-    pub(super) refused: RefusedCounts,
+    /// The rules without which it would lack fewer hosts, as in "5 in use", with the hosts that a single
+    /// rule refuses; most hosts first.
+    pub(super) by_one: Vec<(usize, String)>,
+    /// Hosts that several rules refuse together, or rules and topology.
+    pub(super) by_several: Vec<(usize, String)>,
     /// The topology keys, with the number of domains in which the matching hosts are.
     pub(super) topology: Vec<(String, usize)>,
 }
@@ -119,12 +123,12 @@ impl ShortageCauses {
         let topology = keys.map(|(at, key)| (key.clone(), matching.domains(at, gone)));
         let excepted: BTreeSet<usize> = demand.kept.union(gone).copied().collect();
         // A further host helps in the right domain only.
-        let refused = match shared_key(&demand.node_set.spread).is_some() {
-            true => RefusedCounts::default(),
+        let (by_one, by_several) = match shared_key(&demand.node_set.spread).is_some() {
+            true => (Vec::new(), Vec::new()),
             false => matching.refused(demand, hosts, &excepted, limits),
         };
         let others = matching.groups.values().flat_map(|hosts| left(hosts, &excepted));
-        Self { matching: others.count(), refused, topology: topology.collect() }
+        Self { matching: others.count(), by_one, by_several, topology: topology.collect() }
     }
 }
 
@@ -144,15 +148,6 @@ struct RefusedGroup<'h> {
     rules: Vec<String>,
     /// In the order of the topology keys.
     domains: Vec<Option<&'h str>>,
-}
-
-/// The rules without which a node set lacks fewer hosts, as in "5 in use", most hosts first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RefusedCounts {
-    /// Hosts that a single rule refuses.
-    pub(super) by_one: Vec<(usize, String)>,
-    /// Hosts that several rules refuse together, or rules and topology.
-    pub(super) by_several: Vec<(usize, String)>,
 }
 
 impl<'h> MatchingHosts<'h> {
@@ -217,14 +212,15 @@ impl<'h> MatchingHosts<'h> {
         })
     }
 
-    /// Counts the hosts that would help a node set if rules did not refuse them, except some.
+    /// Counts the hosts that would help a node set if rules did not refuse them, except some: those that
+    /// one rule refuses, and the others.
     fn refused(
         &self,
         demand: &NodeSetDemand<'_>,
         hosts: &[Host],
         excepted: &BTreeSet<usize>,
         limits: &DemandLimits,
-    ) -> RefusedCounts {
+    ) -> (Vec<(usize, String)>, Vec<(usize, String)>) {
         // A host that a full quota counts does not help, unless the quota is raised.
         let is_over_quota = |host: &usize| {
             limits.full_quotas.iter().any(|quota| quota.counts(&hosts[*host].labels))
@@ -258,7 +254,7 @@ impl<'h> MatchingHosts<'h> {
             counts.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
             counts
         };
-        RefusedCounts { by_one: sorted(by_one), by_several: sorted(by_several) }
+        (sorted(by_one), sorted(by_several))
     }
 }
 

@@ -15,13 +15,7 @@ pub(super) struct HostSupply<'h, 's> {
     pub(super) gone: &'s BTreeSet<usize>,
 }
 
-impl<'h> HostSupply<'h, '_> {
-    /// Returns the hosts that exist.
-    pub(super) fn existing(self) -> impl Iterator<Item = (usize, &'h Host)> {
-        let hosts = self.hosts.iter().enumerate();
-        hosts.filter(move |(index, _)| !self.gone.contains(index))
-    }
-
+impl HostSupply<'_, '_> {
     /// Returns the hosts that some cluster may take, in inventory order.
     pub(super) fn candidates(self) -> Vec<usize> {
         let is_refused = |host: usize| matches!(self.availability[host], Availability::Refused(_));

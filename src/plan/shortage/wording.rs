@@ -74,7 +74,7 @@ impl Shortage {
 
     /// Describes constraints that are proven by counting.
     fn count(&self, hosts: usize, rivals: &[CompetingNodeSet], can_be_had: usize) -> String {
-        let ShortageCauses { refused, topology, .. } = &self.causes;
+        let ShortageCauses { by_one, by_several, topology, .. } = &self.causes;
         let selected = self.matching + self.kept;
         let is_too_few = selected < self.wanted && !self.is_machine;
         let matching = || match (self.is_machine, is_too_few) {
@@ -91,8 +91,8 @@ impl Shortage {
             _ => format!("{selected} hosts match its selector"),
         };
         let mut parts = Vec::new();
-        if is_too_few || !refused.by_one.is_empty() {
-            let listed = listed_refusals(selected, &refused.by_one, &refused.by_several);
+        if is_too_few || !by_one.is_empty() {
+            let listed = listed_refusals(selected, by_one, by_several);
             parts.push(matching() + &listed);
         }
         if !topology.is_empty() {
@@ -124,7 +124,7 @@ impl Shortage {
             ));
         }
         if parts.is_empty() {
-            parts.push(match refused.by_several.as_slice() {
+            parts.push(match by_several.as_slice() {
                 [] => matching() + ", too few are available",
                 several => matching() + &listed_refusals(selected, several, &[]),
             });
