@@ -2,7 +2,7 @@
 //!
 //! They do not depend on the numbers of hosts that node sets lack, so many questions share them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::demand::NodeSetDemand;
@@ -22,9 +22,6 @@ type QuotaLabels = BTreeMap<String, String>;
 
 /// Requirements with the namespace whose hosts are preferred.
 type PoolNeeds<'n, 'a> = (&'n Needs<'a>, Option<&'a Namespace>);
-
-/// The index of a pool with a demand for its hosts.
-type Contender<'d, 'a> = (usize, &'d NodeSetDemand<'a>);
 
 /// Available hosts by class, and the pools of node sets.
 pub(super) struct HostClasses<'a> {
@@ -53,6 +50,8 @@ pub(super) struct Class<'a> {
     /// Labels of quotas that count them.
     quota_labels: Vec<&'a QuotaLabels>,
     traits: HostTraits<'a>,
+    /// The size of the first host, and of all if a node set depends on hardware.
+    size: HostSize,
     /// Indices of the hosts, in inventory order.
     pub(super) hosts: Vec<usize>,
 }
@@ -94,19 +93,10 @@ impl<'a> HostClasses<'a> {
     ) -> Self {
         let candidates = supply.candidates().into_iter().map(|host| &supply.hosts[host]);
         let homes = SharedNamespaces::new(demands, candidates);
-        let mut needs: Vec<PoolNeeds<'_, 'a>> = Vec::new();
-        let mut index = HashMap::new();
-        let contenders = demands.iter().map(|demand| {
-            let home = homes.home(demand);
-            let pool = *index.entry((demand.needs.pool_key(), home)).or_insert_with(|| {
-                needs.push((&demand.needs, home));
-                needs.len() - 1
-            });
-            (pool, demand)
-        });
-        let contenders: Vec<Contender<'_, 'a>> = contenders.collect();
+        let needs = demands.iter().map(|demand| (&demand.needs, homes.home(demand)));
+        let needs: Vec<PoolNeeds<'_, 'a>> = needs.collect();
         let labels = quotas.iter().map(|quota| &quota.quota.labels);
-        Self::new(supply, &needs, homes, rack_label, labels, &contenders)
+        Self::new(supply, needs, homes, rack_label, labels, demands)
     }
 
     /// Groups hosts for node sets with these requirements, whatever hosts they prefer.
@@ -115,22 +105,30 @@ impl<'a> HostClasses<'a> {
         all_needs: impl Iterator<Item = Needs<'a>>,
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
     ) -> Self {
-        let mut known = HashSet::new();
-        let needs: Vec<Needs<'a>> =
-            all_needs.filter(|needs| known.insert(needs.pool_key())).collect();
-        let needs: Vec<PoolNeeds<'_, 'a>> = needs.iter().map(|needs| (needs, None)).collect();
-        Self::new(supply, &needs, SharedNamespaces::default(), None, quota_labels, &[])
+        let all_needs: Vec<Needs<'a>> = all_needs.collect();
+        let needs = all_needs.iter().map(|needs| (needs, None)).collect();
+        Self::new(supply, needs, SharedNamespaces::default(), None, quota_labels, &[])
     }
 
+    /// Groups hosts for these requirements, each of one of the demands if there are any.
     fn new(
         supply: HostSupply<'a, '_>,
-        needs: &[PoolNeeds<'_, 'a>],
+        requests: Vec<PoolNeeds<'_, 'a>>,
         homes: SharedNamespaces<'a>,
         rack_label: Option<&'a str>,
         quota_labels: impl Iterator<Item = &'a QuotaLabels>,
-        contenders: &[Contender<'_, 'a>],
+        demands: &[NodeSetDemand<'a>],
     ) -> Self {
         let hosts = supply.hosts;
+        let mut needs: Vec<PoolNeeds<'_, 'a>> = Vec::new();
+        let mut pool_of = HashMap::new();
+        let wanted = requests.into_iter().map(|(own, home)| {
+            *pool_of.entry((own.pool_key(), home)).or_insert_with(|| {
+                needs.push((own, home));
+                needs.len() - 1
+            })
+        });
+        let wanted: Vec<usize> = wanted.collect();
         let topology: BTreeSet<&str> = needs
             .iter()
             .flat_map(|(needs, _)| {
@@ -148,13 +146,14 @@ impl<'a> HostClasses<'a> {
         let members = needs.iter().map(|(needs, home)| {
             let kinds = kinds.matching(hosts, needs).into_iter();
             let members = kinds.flat_map(|kind| &classes_by_kind[kind]);
-            let ranked = members.map(|class| (*class, rank(hosts, &classes[*class], needs, *home)));
+            let ranked = members.map(|class| (*class, rank(&classes[*class], needs, *home)));
             let mut members: Vec<RankedClass> = ranked.collect();
             // The first host makes the order unique.
             members.sort_unstable_by_key(|(class, rank)| (*rank, classes[*class].hosts.first()));
             members
         });
         let members: Vec<Vec<RankedClass>> = members.collect();
+        let contenders = wanted.into_iter().zip(demands);
         let contention = contention(contenders, &members, &classes);
         let place = |key: &str| topology.iter().position(|other| *other == key);
         let pools = needs.iter().zip(&members).map(|((needs, _), members)| {
@@ -189,12 +188,11 @@ impl<'a> HostClasses<'a> {
             .iter()
             .enumerate()
             .flat_map(|(at, class)| class.hosts.iter().map(move |host| (*host, at)));
-        let pool_of = needs.iter().enumerate();
         Self {
             hosts,
             pools,
             class_of: class_of.collect(),
-            pool_of: pool_of.map(|(at, (needs, home))| ((needs.pool_key(), *home), at)).collect(),
+            pool_of,
             topology,
             capacities: classes.iter().map(|class| class.hosts.len()).collect(),
             reserved: (0..classes.len()).filter(|class| classes[*class].only.is_some()).collect(),
@@ -250,14 +248,8 @@ type ClassRank = (Preference, SizeRank);
 /// A class of a pool with its rank there.
 type RankedClass = (usize, ClassRank);
 
-fn rank(
-    hosts: &[Host],
-    class: &Class<'_>,
-    needs: &Needs<'_>,
-    home: Option<&Namespace>,
-) -> ClassRank {
-    let sample = class.hosts.first().filter(|_| needs.is_by_hardware());
-    let size = sample.map(|host| HostSize::new(&hosts[*host]).rank(&needs.node_set.hardware));
+fn rank(class: &Class<'_>, needs: &Needs<'_>, home: Option<&Namespace>) -> ClassRank {
+    let size = needs.is_by_hardware().then(|| class.size.rank(&needs.node_set.hardware));
     (class.traits.preference(home), size.unwrap_or_default())
 }
 
@@ -285,22 +277,23 @@ fn classify<'a>(
     for ((kind, only, domains, quota_labels, traits, _), hosts) in grouped_in_order(keyed) {
         classes_by_kind[kind].push(classes.len());
         let (only, domains) = (only.cloned(), domains.to_vec());
-        classes.push(Class { only, domains, quota_labels, traits, hosts });
+        let size = HostSize::new(&supply.hosts[hosts[0]]);
+        classes.push(Class { only, domains, quota_labels, traits, size, hosts });
     }
     (classes, classes_by_kind)
 }
 
 /// Returns the number of demands that could use each class.
-fn contention(
-    contenders: &[Contender<'_, '_>],
+fn contention<'d>(
+    contenders: impl Iterator<Item = (usize, &'d NodeSetDemand<'d>)>,
     members: &[Vec<RankedClass>],
     classes: &[Class<'_>],
 ) -> Vec<usize> {
     let mut pool_demands = vec![0; members.len()];
     let mut cluster_demands: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
-    for (pool, demand) in contenders.iter().filter(|(_, demand)| demand.missing > 0) {
-        pool_demands[*pool] += 1;
-        *cluster_demands.entry((*pool, &demand.cluster.key)).or_default() += 1;
+    for (pool, demand) in contenders.filter(|(_, demand)| demand.missing > 0) {
+        pool_demands[pool] += 1;
+        *cluster_demands.entry((pool, &demand.cluster.key)).or_default() += 1;
     }
     let mut contention = vec![0; classes.len()];
     for (pool, members) in members.iter().enumerate() {
