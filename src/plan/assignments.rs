@@ -108,7 +108,10 @@ pub(super) fn current_assignments<'a>(
         let follows = !unfollowed.contains(&index)
             && host.evidence.is_proof()
             && host.applied_in_full_by.is_none();
-        for held in unique(entries) {
+        // A killed run may leave equal entries in two files.
+        let mut seen = BTreeSet::new();
+        let unique = entries.iter().filter(|held| seen.insert((&held.cluster, &held.part)));
+        for held in unique {
             findings.extend(assignments.conflict(index, held));
             let RecordedAssignment { cluster, part, origin, .. } = held;
             let how = AssignmentMethod::Stays;
@@ -179,9 +182,10 @@ impl<'a> Assignments<'a> {
         for (part, current) in by_part {
             let node_set = cluster.node_set(part);
             // In the place of the others, its machine names another host.
-            let (others, own): (Vec<_>, Vec<_>) = current
-                .into_iter()
-                .partition(|assignment| names_another_host(node_set, assignment.host));
+            let named = node_set.and_then(|node_set| node_set.machine.as_ref()?.named);
+            let names_another =
+                |own: &CurrentAssignment<'_>| named.is_some_and(|(_, named)| named != own.host);
+            let (others, own): (Vec<_>, Vec<_>) = current.into_iter().partition(names_another);
             // The hosts to keep come first.
             let mut own = by_retention(own, node_set, site, |host| {
                 self.is_used_by_another(host, &cluster.key, part)
@@ -323,12 +327,6 @@ fn by_part<'a>(
     }))
 }
 
-/// Returns whether a node set names another host than this one.
-fn names_another_host(node_set: Option<&NodeSet>, host: usize) -> bool {
-    let named = node_set.and_then(|node_set| node_set.machine.as_ref()?.named);
-    named.is_some_and(|(_, named)| named != host)
-}
-
 /// Returns the only node set of a role, for a part of this role that the cluster does not have: the
 /// node set was renamed, or a request of another kind replaced the former one. One that had hosts
 /// beside a missing one with a name is not its new name.
@@ -411,10 +409,4 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Place {
         // A machine that no longer exists has no place of its own, but its list has.
         None => origin.at((cluster.kind.descriptor().route_of_role)(part.role).iter().copied()),
     }
-}
-
-/// Removes equal entries of a host that a killed run left in two files.
-fn unique(entries: &[RecordedAssignment]) -> impl Iterator<Item = &RecordedAssignment> {
-    let mut seen = BTreeSet::new();
-    entries.iter().filter(move |held| seen.insert((&held.cluster, &held.part)))
 }

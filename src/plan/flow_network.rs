@@ -16,7 +16,7 @@ pub(super) struct Instance<'a> {
     pub(super) problem: MatchingProblem,
     /// The demands of the problem.
     pub(super) demands: &'a [NodeSetDemand<'a>],
-    classes: &'a HostClasses<'a>,
+    pub(super) classes: &'a HostClasses<'a>,
     /// Hosts that count as if they did not exist.
     gone: &'a BTreeSet<usize>,
     /// The pools of the problem, with the meaning of their domains.
@@ -103,11 +103,6 @@ impl<'a> Instance<'a> {
         Some(Self { classes, gone, demands, taken, quotas, pools, problem })
     }
 
-    /// Returns all topology keys.
-    pub(super) fn topology(&self) -> &'a [&'a str] {
-        &self.classes.topology
-    }
-
     /// Returns the index of a topology key.
     pub(super) fn key(&self, key: &str) -> Option<usize> {
         self.classes.topology.iter().position(|other| *other == key)
@@ -124,11 +119,6 @@ impl<'a> Instance<'a> {
         self.classes.classes[class].domains[key]
     }
 
-    /// Returns a host of the site by its index.
-    pub(super) fn host(&self, host: usize) -> &'a Host {
-        &self.classes.hosts[host]
-    }
-
     /// Returns the pool of a demand.
     pub(super) fn pool(&self, demand: usize) -> &'a NodeSetPool<'a> {
         self.pools[self.problem.demands[demand].pool]
@@ -138,7 +128,7 @@ impl<'a> Instance<'a> {
     pub(super) fn left_by(&self, host: usize, index: usize) -> VacatedPlace {
         let demand = &self.demands[index];
         let fewer_than = demand.uneven.get(&host).copied();
-        let host = self.host(host);
+        let host = &self.classes.hosts[host];
         VacatedPlace {
             domain: self.pool(index).domain_of(host),
             values: numbers_of(host, &demand.needs, &self.taken).collect(),

@@ -177,8 +177,9 @@ pub fn drain(
     let drained: BTreeSet<usize> = indices.collect();
     let places = DrainedHosts::new(site, &occupied, &drained);
     let at_once = at_once.max(1);
-    let hypothesis =
-        PlanHypothesis { gone: places.emptied(), is_drain: true, ..PlanHypothesis::default() };
+    let emptied = places.leaving.keys().chain(places.waiting.keys()).chain(&places.unused);
+    let gone = emptied.copied().collect();
+    let hypothesis = PlanHypothesis { gone, is_drain: true, ..PlanHypothesis::default() };
     let answer = answer(&occupied, &planned, &hypothesis, &places.leaving);
     let verdict = match &answer {
         Ok(_) if !places.bound.is_empty() => DrainVerdict::Impossible,
@@ -269,12 +270,6 @@ impl DrainedHosts {
             }
         }
         places
-    }
-
-    /// Returns the hosts that are empty in the end.
-    fn emptied(&self) -> BTreeSet<usize> {
-        let assigned = self.leaving.keys().chain(self.waiting.keys());
-        assigned.chain(&self.unused).copied().collect()
     }
 }
 

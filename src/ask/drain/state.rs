@@ -53,7 +53,7 @@ impl<'a> OccupiedSite<'a> {
             |set: &OccupiedSet<'a>| domains.domain_limits(hosts, &none, set.node_set, (&none, &[]));
         let domain_limits = node_sets.iter().map(domain_limits).collect();
         let quotas = quotas::all(site, plan);
-        Self { hosts, quotas, owners: planned.owners(), domain_limits, node_sets }
+        Self { hosts, quotas, owners: planned.owners.clone(), domain_limits, node_sets }
     }
 
     /// Returns whether a quota limits a node set.

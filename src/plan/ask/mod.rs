@@ -47,7 +47,7 @@ pub struct PlannedSite<'a> {
     /// Set if assigned hosts may move.
     may_move: bool,
     /// Hosts that stay, with their clusters.
-    pub(super) owners: BTreeMap<usize, &'a ClusterKey>,
+    pub(crate) owners: BTreeMap<usize, &'a ClusterKey>,
     availability: Vec<Availability>,
     classes: HostClasses<'a>,
     quotas: QuotaUses<'a>,

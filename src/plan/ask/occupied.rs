@@ -1,6 +1,6 @@
 //! Node sets that have hosts, and the hosts as they are once their clusters release them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::PlannedSite;
 use crate::base::api::names::{ClusterKey, Part};
@@ -45,11 +45,6 @@ impl<'a> PlannedSite<'a> {
             node_set,
         });
         occupied.filter(|set| !set.hosts.is_empty()).collect()
-    }
-
-    /// Returns the owner of every assigned host, including hosts of frozen clusters.
-    pub(crate) fn owners(&self) -> BTreeMap<usize, &'a ClusterKey> {
-        self.plan.assigned(self.site).collect()
     }
 
     /// Returns the hosts of the site as they are once a snapshot shows them unused: the use and the

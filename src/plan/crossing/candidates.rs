@@ -73,7 +73,7 @@ impl<'a> Candidates<'a> {
                 all.read(pool);
             }
             for host in &instance.demands[index].kept {
-                for (key, value) in domains_of(instance, instance.host(*host), pool) {
+                for (key, value) in domains_of(instance, &instance.classes.hosts[*host], pool) {
                     let taken = all.number(key, value);
                     all.taken[index].push(taken);
                 }
@@ -173,5 +173,5 @@ fn domains_of<'h>(
     pool: usize,
 ) -> impl Iterator<Item = (usize, &'h str)> {
     let keys = instance.pools[pool].counted.iter();
-    keys.filter_map(move |key| Some((*key, host.domain(instance.topology()[*key])?)))
+    keys.filter_map(move |key| Some((*key, host.domain(instance.classes.topology[*key])?)))
 }

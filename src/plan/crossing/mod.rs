@@ -77,20 +77,21 @@ pub(super) fn serve(
     }
     let CrossingSearch { mut placing, mut accepted, .. } = search;
     accepted.sort_unstable();
+    let hosts = instance.classes.hosts;
     for &index in &accepted {
         let demand = &instance.demands[index];
         let mut replaceable = demand.replaceable.clone();
         replaceable.retain(|host| !demand.uneven.contains_key(host));
-        let replace = |host| placing.replace(index, instance.host(host));
+        let replace = |host| placing.replace(index, &hosts[host]);
         served.replaced[index] = replace_each(replaceable, replace);
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     for &index in &accepted {
         if let Some(key) = instance.pool(index).evenness {
-            let label = instance.topology()[key];
+            let label = instance.classes.topology[key];
             let kept = instance.demands[index].kept.iter();
             let retained = kept.filter(|host| !served.replaced[index].contains(host));
-            let domains = retained.filter_map(|host| instance.host(*host).domain(label));
+            let domains = retained.filter_map(|host| hosts[*host].domain(label));
             placing.level(index, key, &domains.collect::<Vec<_>>());
         }
     }
@@ -376,7 +377,7 @@ impl CrossingSearch<'_> {
     }
 
     fn conflict(&self, core: ConflictCore) -> DemandConflict {
-        let (problem, topology) = (&self.instance.problem, self.instance.topology());
+        let (problem, topology) = (&self.instance.problem, &self.instance.classes.topology);
         let candidates = self.placing.candidates;
         let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
         let mut usable: HashMap<usize, bool> = HashMap::new();
