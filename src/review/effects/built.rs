@@ -15,7 +15,7 @@ use serde::Serialize;
 use yaml_serde::{Mapping, Value};
 
 use super::service_files::{Files, ServiceVersion};
-use super::{at, documents};
+use super::{at, documents, is_true};
 use crate::base::layout;
 use crate::base::text::yaml;
 
@@ -160,8 +160,7 @@ impl<'a> ServiceBuild<'a> {
     /// Adds a generated ConfigMap.
     fn generate(&mut self, generator: &Value, files: &Files<'a>) {
         let name = generator.get("name").and_then(Value::as_str).unwrap_or_default();
-        let keeps_its_name = at(generator, "options.disableNameSuffixHash");
-        let hashed = keeps_its_name.and_then(Value::as_bool) != Some(true);
+        let hashed = !is_true(generator, "options.disableNameSuffixHash");
         let entries = generator.get("files").and_then(Value::as_sequence);
         for entry in entries.into_iter().flatten().filter_map(Value::as_str) {
             let (key, file) = entry.split_once('=').unwrap_or((entry, entry));
@@ -213,35 +212,28 @@ impl<'a> ServiceBuild<'a> {
 
     /// Adds labels to objects, and with `includeSelectors` to their selectors and pods.
     fn label(&mut self, labels: &Value) {
-        let selects = labels.get("includeSelectors").and_then(Value::as_bool) == Some(true);
+        let selects = is_true(labels, "includeSelectors");
         let Some(pairs) = labels.get("pairs").and_then(Value::as_mapping) else {
             return;
         };
         for ((kind, _), object) in &mut self.objects {
-            let selectors: &[&[&str]] = match kind.as_str() {
-                _ if !selects => &[],
-                "Service" => &[&["spec", "selector"]],
-                "NetworkPolicy" => &[&["spec", "podSelector", "matchLabels"]],
-                "PodDisruptionBudget" => &[&["spec", "selector", "matchLabels"]],
-                kind if is_controller(kind) => &[
-                    &["spec", "selector", "matchLabels"],
-                    &["spec", "template", "metadata", "labels"],
-                ],
-                _ => &[],
-            };
-            add(object, &["metadata", "labels"], pairs);
-            for path in selectors {
-                add(object, path, pairs);
+            add(object, "metadata", "labels", pairs);
+            if !selects {
+                continue;
             }
-            let spread = ["spec", "template", "spec", "topologySpreadConstraints"]
-                .iter()
-                .try_fold(object, |value, key| value.get_mut(key));
-            if let Some(Value::Sequence(constraints)) = spread
-                && selects
-            {
-                for constraint in constraints {
-                    add(constraint, &["labelSelector", "matchLabels"], pairs);
+            match kind.as_str() {
+                "Service" => add(object, "spec", "selector", pairs),
+                "NetworkPolicy" => add(object, "spec.podSelector", "matchLabels", pairs),
+                "PodDisruptionBudget" => add(object, "spec.selector", "matchLabels", pairs),
+                kind if is_controller(kind) => {
+                    add(object, "spec.selector", "matchLabels", pairs);
+                    add(object, "spec.template.metadata", "labels", pairs);
                 }
+                _ => {}
+            }
+            let spread = at_mut(object, "spec.template.spec.topologySpreadConstraints");
+            for constraint in spread.and_then(Value::as_sequence_mut).into_iter().flatten() {
+                add(constraint, "labelSelector", "matchLabels", pairs);
             }
         }
     }
@@ -258,19 +250,18 @@ impl<'a> ServiceBuild<'a> {
     }
 }
 
-/// Adds entries to the mapping at a path, which is created if its parent exists.
-fn add(object: &mut Value, path: &[&str], entries: &Mapping) {
-    let Some((last, parents)) = path.split_last() else {
-        return;
-    };
-    let parent = parents.iter().try_fold(object, |value, key| value.get_mut(key));
-    let Some(Value::Mapping(parent)) = parent else {
-        return;
-    };
-    let entry = parent.entry((*last).into()).or_insert_with(|| Value::Mapping(Mapping::new()));
-    if let Value::Mapping(entry) = entry {
-        entry.extend(entries.iter().map(|(key, value)| (key.clone(), value.clone())));
+/// Adds entries to the mapping of a name in the `parent` of that path, if the object has the parent.
+fn add(object: &mut Value, parent: &str, name: &str, entries: &Mapping) {
+    let Some(Value::Mapping(parent)) = at_mut(object, parent) else { return };
+    let mapping = parent.entry(name.into()).or_insert_with(|| Mapping::new().into());
+    if let Value::Mapping(mapping) = mapping {
+        mapping.extend(entries.clone());
     }
+}
+
+/// Returns the value at the path of a field.
+fn at_mut<'a>(object: &'a mut Value, field: &str) -> Option<&'a mut Value> {
+    field.split('.').try_fold(object, |value, key| value.get_mut(key))
 }
 
 pub(super) fn is_controller(kind: &str) -> bool {

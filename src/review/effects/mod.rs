@@ -369,6 +369,11 @@ fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
     field.split('.').try_fold(object, |value, key| value.get(key))
 }
 
+/// Returns whether a field is set.
+fn is_true(object: &Value, field: &str) -> bool {
+    at(object, field).and_then(Value::as_bool) == Some(true)
+}
+
 /// Selects the files below a directory, by paths relative to it.
 fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8Path) -> ChangedFiles<'a> {
     let below =

@@ -8,7 +8,7 @@ use serde::Serialize;
 use yaml_serde::Value;
 
 use super::hosts::{ReviewFacts, entries};
-use super::{ChangedFiles, FileState, OutputChange, at, changed_keys, documents};
+use super::{ChangedFiles, FileState, OutputChange, at, changed_keys, documents, is_true};
 use crate::base::api::gitops::{APPLICATION, FLUX_KIND};
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::layout;
@@ -188,7 +188,7 @@ fn deleting(files: &ChangedFiles<'_>, side: usize) -> BTreeMap<Identity, Option<
         let text = |field: &str| at(&object, field)?.as_str().map(str::to_owned);
         let kind = text("kind").filter(|kind| [FLUX_KIND, APPLICATION].contains(&kind.as_str()))?;
         let finalizers = at(&object, "metadata.finalizers").and_then(Value::as_sequence);
-        let deletes = at(&object, "spec.prune").and_then(Value::as_bool) == Some(true)
+        let deletes = is_true(&object, "spec.prune")
             || finalizers.is_some_and(|finalizers| !finalizers.is_empty());
         let name = text("metadata.name").filter(|_| deletes)?;
         let path = text("spec.path").or_else(|| text("spec.source.path"));
