@@ -14,8 +14,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::{Mapping, Value};
 
-use super::service_files::{Files, ServiceVersion};
-use super::{at, documents, is_true};
+use super::hosts::ReviewFacts;
+use super::service_files::{Files, files};
+use super::{ChangedFiles, at, below, documents, is_true};
 use crate::base::layout;
 use crate::base::text::yaml;
 
@@ -25,34 +26,19 @@ pub(super) const CONTROLLERS: [&str; 3] = ["Deployment", "DaemonSet", "StatefulS
 /// Lists of a kustomization that are applied here.
 const APPLIED: [&str; 4] = ["resources", "configMapGenerator", "patches", "labels"];
 
-/// Lists that are merged by a key of their items.
-const MERGED: [(&str, &str); 6] = [
-    ("containers", "name"),
-    ("env", "name"),
-    ("initContainers", "name"),
-    ("ports", "containerPort"),
-    ("volumeMounts", "mountPath"),
-    ("volumes", "name"),
-];
-
-/// Fields of kinds that an existing object cannot change. The API server rejects the update, so an agent
+/// Fields that existing objects of some kinds cannot change. The API server rejects the update, so an agent
 /// applies neither the object nor what waits for it.
-const IMMUTABLE: [(&str, &str); 15] = [
-    ("Deployment", "spec.selector"),
-    ("DaemonSet", "spec.selector"),
-    ("StatefulSet", "spec.selector"),
-    ("StatefulSet", "spec.serviceName"),
-    ("StatefulSet", "spec.volumeClaimTemplates"),
-    ("StatefulSet", "spec.podManagementPolicy"),
-    ("Job", "spec.selector"),
-    ("Job", "spec.template"),
-    ("PersistentVolumeClaim", "spec.accessModes"),
-    ("PersistentVolumeClaim", "spec.selector"),
-    ("PersistentVolumeClaim", "spec.storageClassName"),
-    ("PersistentVolumeClaim", "spec.volumeMode"),
-    ("PersistentVolumeClaim", "spec.volumeName"),
-    ("RoleBinding", "roleRef"),
-    ("ClusterRoleBinding", "roleRef"),
+const IMMUTABLE: [(&str, &[&str]); 10] = [
+    ("spec.accessModes", &["PersistentVolumeClaim"]),
+    ("spec.selector", &["Deployment", "DaemonSet", "StatefulSet", "Job", "PersistentVolumeClaim"]),
+    ("spec.serviceName", &["StatefulSet"]),
+    ("spec.volumeClaimTemplates", &["StatefulSet"]),
+    ("spec.podManagementPolicy", &["StatefulSet"]),
+    ("spec.template", &["Job"]),
+    ("spec.storageClassName", &["PersistentVolumeClaim"]),
+    ("spec.volumeMode", &["PersistentVolumeClaim"]),
+    ("spec.volumeName", &["PersistentVolumeClaim"]),
+    ("roleRef", &["RoleBinding", "ClusterRoleBinding"]),
 ];
 
 /// The build of a service.
@@ -66,6 +52,8 @@ pub(super) struct ServiceBuild<'a> {
     pub(super) others: Vec<Value>,
     /// The service's own files that the build reads.
     pub(super) read: BTreeSet<&'a Utf8Path>,
+    /// Set if the service has files.
+    pub(super) exists: bool,
 }
 
 /// An entry of a generated ConfigMap.
@@ -97,13 +85,33 @@ pub struct ImmutableField {
 }
 
 impl<'a> ServiceBuild<'a> {
-    /// Builds the files of one side.
-    pub(super) fn new(side: &ServiceVersion<'a>) -> Self {
-        let mut built = ServiceBuild::default();
-        built.add(&side.shared);
+    /// Builds the service in `directory` before and after the changes, with the shared files that its
+    /// kustomization refers to.
+    pub(super) fn before_and_after(
+        directory: &Utf8Path,
+        changed: &ChangedFiles<'a>,
+        facts: &ReviewFacts<'a>,
+    ) -> [Self; 2] {
+        let file = directory.join(layout::KUSTOMIZATION);
+        [0, 1].map(|side| {
+            let own = files(directory, changed, facts.later, side);
+            let kustomization = own.get(Utf8Path::new(layout::KUSTOMIZATION));
+            let references = kustomization.map(|text| layout::shared_directories(&file, text));
+            let shared = references
+                .iter()
+                .flatten()
+                .flat_map(|shared| files(shared, &below(&facts.shared, shared), facts.later, side));
+            Self::new(&shared.collect(), &own)
+        })
+    }
+
+    /// Builds a service from shared files and its own.
+    fn new(shared: &Files<'a>, own: &Files<'a>) -> Self {
+        let mut built = ServiceBuild { exists: !own.is_empty(), ..ServiceBuild::default() };
+        built.add(shared);
         // The names of shared files mean nothing in the service's own directory.
         built.read.clear();
-        built.add(&side.own);
+        built.add(own);
         built
     }
 
@@ -124,9 +132,7 @@ impl<'a> ServiceBuild<'a> {
             return;
         };
         self.read.insert(file);
-        let Ok(Value::Mapping(mut kustomization)) = yaml::from_str(text) else {
-            return;
-        };
+        let Ok(Value::Mapping(mut kustomization)) = yaml::from_str(text) else { return };
         let [resources, generators, patches, labels] =
             APPLIED.map(|field| match kustomization.remove(field) {
                 Some(Value::Sequence(items)) => items,
@@ -213,9 +219,7 @@ impl<'a> ServiceBuild<'a> {
     /// Adds labels to objects, and with `includeSelectors` to their selectors and pods.
     fn label(&mut self, labels: &Value) {
         let selects = is_true(labels, "includeSelectors");
-        let Some(pairs) = labels.get("pairs").and_then(Value::as_mapping) else {
-            return;
-        };
+        let Some(pairs) = labels.get("pairs").and_then(Value::as_mapping) else { return };
         for ((kind, _), object) in &mut self.objects {
             add(object, "metadata", "labels", pairs);
             if !selects {
@@ -283,11 +287,7 @@ fn merge(value: &mut Value, patch: &Value, list: Option<&str>) {
     match (value, patch) {
         (Value::Mapping(value), Value::Mapping(patch)) => merge_mapping(value, patch),
         (Value::Sequence(items), Value::Sequence(patches)) => {
-            let merged = MERGED.iter().find(|(known, _)| Some(*known) == list);
-            let Some((_, key)) = merged else {
-                items.clone_from(patches);
-                return;
-            };
+            let Some(key) = list.and_then(merge_key) else { return items.clone_from(patches) };
             // As kustomize orders them: first the items of the patch.
             let mut rest = std::mem::take(items);
             for patch in patches {
@@ -299,6 +299,16 @@ fn merge(value: &mut Value, patch: &Value, list: Option<&str>) {
             items.append(&mut rest);
         }
         (value, patch) => value.clone_from(patch),
+    }
+}
+
+/// Returns the key by which kustomize merges the items of a list.
+fn merge_key(list: &str) -> Option<&'static str> {
+    match list {
+        "containers" | "env" | "initContainers" | "volumes" => Some("name"),
+        "ports" => Some("containerPort"),
+        "volumeMounts" => Some("mountPath"),
+        _ => None,
     }
 }
 
@@ -323,9 +333,9 @@ pub(super) fn changed_immutable_fields(
 ) -> Vec<ImmutableField> {
     let both = after.objects.iter().filter_map(|it| Some((it, before.objects.get(it.0)?)));
     let changed = both.flat_map(|(((kind, name), after), before)| {
-        let fields = IMMUTABLE.iter().filter(move |(known, _)| known == kind);
-        let changed = fields.filter(|(_, field)| at(before, field) != at(after, field));
-        changed.map(|(_, field)| ImmutableField {
+        let fields = IMMUTABLE.iter().filter(move |(_, kinds)| kinds.contains(&kind.as_str()));
+        let changed = fields.filter(|(field, _)| at(before, field) != at(after, field));
+        changed.map(|(field, _)| ImmutableField {
             kind: kind.clone(),
             name: name.clone(),
             field: (*field).to_owned(),
@@ -372,14 +382,14 @@ patches:
         ("hosts", "a"),
     ];
 
-    fn files<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Files<'a> {
+    fn texts<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Files<'a> {
         let named = texts.into_iter().map(|(name, text)| (Utf8Path::new(name), text));
         named.collect()
     }
 
     #[test]
     fn shared_files_and_those_of_the_service_are_one_build() {
-        let built = ServiceBuild::new(&ServiceVersion { own: files(OWN), shared: files(SHARED) });
+        let built = ServiceBuild::new(&texts(SHARED), &texts(OWN));
         let expected = "kind: Deployment\nmetadata: {name: jumphost-edge, labels: {instance: edge}}\nspec: {selector: {matchLabels: {app: a, instance: edge}}, \
                         template: {metadata: {labels: {app: a, instance: edge}}, spec: {containers: [{name: jumphost, command: \
                         [a], image: a}], volumes: [{name: config, configMap: {mode: 1, name: m}}]}}, replicas: 1}\n";
@@ -414,20 +424,16 @@ patches:
         let after = text.replace(from, to);
         assert_ne!(after, text);
         let side = |change: bool| {
-            let with = |texts: [(&'static str, &'static str); 3], changes: bool| {
-                let mut files = files(texts);
+            let with = |unchanged: [(&'static str, &'static str); 3], changes: bool| {
+                let mut files = texts(unchanged);
                 if changes {
                     files.insert(Utf8Path::new(path), &after);
                 }
                 files
             };
-            ServiceVersion {
-                own: with(OWN, change && is_own),
-                shared: with(SHARED, change && !is_own),
-            }
+            ServiceBuild::new(&with(SHARED, change && !is_own), &with(OWN, change && is_own))
         };
-        let (before, after) = (side(false), side(true));
-        ServiceBuild::new(&before).pods() != ServiceBuild::new(&after).pods()
+        side(false).pods() != side(true).pods()
     }
 
     #[test]
@@ -460,16 +466,11 @@ patches:
 
     /// Returns the changed immutable fields of the objects in a text.
     fn immutable(before: &str, after: &str) -> Vec<String> {
-        let side = |text| ServiceVersion {
-            own: [
-                (Utf8Path::new("kustomization.yaml"), "resources: [a.yaml]\n"),
-                (Utf8Path::new("a.yaml"), text),
-            ]
-            .into(),
-            ..ServiceVersion::default()
+        let side = |text| {
+            let own = [("kustomization.yaml", "resources: [a.yaml]\n"), ("a.yaml", text)];
+            ServiceBuild::new(&Files::new(), &texts(own))
         };
-        let (before, after) = (side(before), side(after));
-        changed_immutable_fields(&ServiceBuild::new(&before), &ServiceBuild::new(&after))
+        changed_immutable_fields(&side(before), &side(after))
             .into_iter()
             .map(|change| format!("{} {} {}", change.kind, change.name, change.field))
             .collect()

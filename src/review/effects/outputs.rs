@@ -9,7 +9,7 @@ use yaml_serde::Value;
 
 use super::built::{ConfigMapEntry, ServiceBuild, changed_immutable_fields};
 use super::hosts::{ConsumedHost, ReviewFacts};
-use super::service_files::{ServiceVersion, by_part};
+use super::service_files::by_part;
 use super::{
     ChangeCounts, ChangedFiles, FileState, ImmutableField, at, below, changed_keys, documents,
 };
@@ -48,11 +48,10 @@ pub(super) fn changes(
     };
     let change = |(output, changed): (&str, ChangedFiles<'_>)| {
         let directory = above.join(output);
-        let versions = ServiceVersion::before_and_after(&directory, &changed, facts);
-        let [before, after] = versions.each_ref().map(ServiceBuild::new);
+        let [before, after] = ServiceBuild::before_and_after(&directory, &changed, facts);
         OutputChange {
             output: output.to_owned(),
-            state: FileState::from_sides(versions.each_ref().map(|it| it.own.first_key_value())),
+            state: FileState::from_sides([&before, &after].map(|it| it.exists.then_some(()))),
             objects: objects(&before, &after),
             immutable: changed_immutable_fields(&before, &after),
             firmware: firmware(&changed, facts),

@@ -4,43 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::hosts::ReviewFacts;
-use super::{ChangedFiles, below};
+use super::ChangedFiles;
 use crate::base::layout;
 use crate::base::tree::{Tree, TreePath, files_below};
 
 /// Texts of files, by path relative to their directory.
 pub(super) type Files<'a> = BTreeMap<&'a Utf8Path, &'a str>;
-
-/// Files of a service before or after the changes.
-#[derive(Debug, Default)]
-pub(super) struct ServiceVersion<'a> {
-    /// Its own files, by path relative to its directory.
-    pub(super) own: Files<'a>,
-    /// Files of the shared directory that its kustomization refers to, by path relative to that.
-    pub(super) shared: Files<'a>,
-}
-
-impl<'a> ServiceVersion<'a> {
-    /// Collects the files of the service in `directory` before and after.
-    pub(super) fn before_and_after(
-        directory: &Utf8Path,
-        changed: &ChangedFiles<'a>,
-        facts: &ReviewFacts<'a>,
-    ) -> [Self; 2] {
-        let file = directory.join(layout::KUSTOMIZATION);
-        [0, 1].map(|side| {
-            let own = files(directory, changed, facts.later, side);
-            let kustomization = own.get(Utf8Path::new(layout::KUSTOMIZATION));
-            let references = kustomization.map(|text| layout::shared_directories(&file, text));
-            let shared = references
-                .iter()
-                .flatten()
-                .flat_map(|shared| files(shared, &below(&facts.shared, shared), facts.later, side));
-            ServiceVersion { shared: shared.collect(), own }
-        })
-    }
-}
 
 /// Groups changed files by the first directory in their paths.
 pub(super) fn by_part<'a>(files: &ChangedFiles<'a>) -> BTreeMap<&'a str, ChangedFiles<'a>> {
@@ -57,7 +26,7 @@ pub(super) fn by_part<'a>(files: &ChangedFiles<'a>) -> BTreeMap<&'a str, Changed
 }
 
 /// Returns the files of a directory before or after the changes.
-fn files<'a>(
+pub(super) fn files<'a>(
     directory: &Utf8Path,
     changed: &ChangedFiles<'a>,
     later: &'a Tree,

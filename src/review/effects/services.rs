@@ -9,7 +9,7 @@ use yaml_serde::Value;
 
 use super::built::{ServiceBuild, changed_immutable_fields};
 use super::hosts::ReviewFacts;
-use super::service_files::{ServiceVersion, by_part};
+use super::service_files::by_part;
 use super::{ChangedFiles, FileState, ImmutableField, Texts, below, changed_keys};
 use crate::base::api::names::ClusterKey;
 pub use crate::base::api::service_kind::Aspect;
@@ -61,8 +61,7 @@ pub(super) fn changes(
         };
         if state == FileState::Changed {
             let directory = directory.join(service);
-            let versions = ServiceVersion::before_and_after(&directory, &files, facts);
-            let [before, after] = versions.each_ref().map(ServiceBuild::new);
+            let [before, after] = ServiceBuild::before_and_after(&directory, &files, facts);
             change.aspects = aspects(service, &files, &before, &after);
             change.restarts = before.pods() != after.pods();
             change.immutable = changed_immutable_fields(&before, &after);
@@ -147,12 +146,8 @@ fn differences(
             let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
             for key in keys {
                 let told = within.or_else(|| aspect_of(key.as_str()?));
-                differences(
-                    before.get(key).unwrap_or(&Value::Null),
-                    after.get(key).unwrap_or(&Value::Null),
-                    told,
-                    aspects,
-                );
+                let [old, new] = [before, after].map(|it| it.get(key).unwrap_or(&Value::Null));
+                differences(old, new, told, aspects);
             }
         }
         (Value::Sequence(before), Value::Sequence(after)) if before.len() == after.len() => {
