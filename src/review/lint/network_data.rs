@@ -49,15 +49,9 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         }
         // Assigned hosts are reported when their services are rendered.
         let is_lost = |host: &&Host| {
-            let lacks = matches!(
-                host.network.data,
-                Err(NoNetworkData::Missing(_)
-                    | NoNetworkData::Keyless(..)
-                    | NoNetworkData::OtherFormat(..))
-            );
-            // It may be meant for another program, if the host has other addresses.
-            let lacks = lacks && interfaces.iter().any(|id| host.address(id).is_err());
-            lacks
+            host.network.data.as_ref().is_err_and(|reason| in_plural(reason).is_some())
+                // It may be meant for another program, if the host has other addresses.
+                && interfaces.iter().any(|id| host.address(id).is_err())
                 && unusable(host, RequiredSystem::NoSystem).is_none()
                 && !node_sets.site.state.held.contains_key(&host.key)
         };
@@ -67,18 +61,24 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let hosts = hosts.into_iter().filter_map(|host| {
         let host = &node_sets.site.inventory.hosts[host];
         let reason = host.network.data.as_ref().err()?;
-        Some((in_plural(reason), (host, reason)))
+        Some((in_plural(reason)?, (host, reason)))
     });
     grouped(hosts).iter().filter_map(|(what, hosts)| describe_missing(what, hosts)).collect()
 }
 
-/// Completes "2 hosts ".
-fn in_plural(reason: &NoNetworkData) -> &'static str {
-    match reason {
+/// Completes "2 hosts " if network data is missing; `None` if there is none, or if it is reported
+/// where it is read.
+fn in_plural(reason: &NoNetworkData) -> Option<&'static str> {
+    Some(match reason {
         NoNetworkData::Missing(_) => "name network data in Secrets that are not in the repo",
         NoNetworkData::Keyless(..) => "name network data in Secrets without the key `networkData`",
-        _ => "have network data in another format than OpenStack's network_data.json",
-    }
+        NoNetworkData::OtherFormat(..) => {
+            "have network data in another format than OpenStack's network_data.json"
+        }
+        NoNetworkData::Absent | NoNetworkData::Unreadable(..) | NoNetworkData::Encrypted(..) => {
+            return None;
+        }
+    })
 }
 
 fn describe_missing(what: &str, hosts: &[(&Host, &NoNetworkData)]) -> Option<Finding> {
