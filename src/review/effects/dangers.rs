@@ -211,12 +211,8 @@ pub(super) fn dangers(
         directory: output.join(&agent.directory),
         objects: agent.deleting,
     }));
-    harms.extend(
-        moved_from.map(|before| Harm::OutputMoves {
-            before: before.to_owned(),
-            after: output.to_owned(),
-        }),
-    );
+    let moves = moved_from.map(|before| (before.to_owned(), output.to_owned()));
+    harms.extend(moves.map(|(before, after)| Harm::OutputMoves { before, after }));
     let mut dangers: Vec<Danger> = harms.into_iter().map(|harm| Danger::new(harm, None)).collect();
     let outlived = grouped(outlived(clusters, shared).filter_map(|released| {
         let ReleasedObservedHost { host, by, consumer } = released;

@@ -40,10 +40,8 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
             changes.extend(changed(texts, |text| {
                 let ports: BTreeSet<NodePort> = node_ports(text.as_bytes()).into_iter().collect();
                 let ports = NodePort::ranges(ports).join(", ");
-                BTreeMap::from_iter(
-                    (!ports.is_empty())
-                        .then(|| ((EndpointKind::NodePorts, service.to_owned()), ports)),
-                )
+                let endpoint = (EndpointKind::NodePorts, service.to_owned());
+                BTreeMap::from_iter((!ports.is_empty()).then_some((endpoint, ports)))
             }));
         }
     }

@@ -95,10 +95,8 @@ impl Harm {
                 let (service, becomes) = (name(service), becomes(before, after));
                 format!("the NodePort of {service} in {cluster} {becomes}")
             }
-            Harm::ImmutableFieldChanges {
-                change: ImmutableField { kind, name: object, field },
-                ..
-            } => {
+            Harm::ImmutableFieldChanges { change, .. } => {
+                let ImmutableField { kind, name: object, field } = change;
                 let object = name(object);
                 // A successor with a selector that matches the pods adopts them.
                 let remedy = if is_controller(kind) {

@@ -172,12 +172,9 @@ type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
 impl Review {
     /// Reviews changes to the output directory of `site`. `later` is its content afterwards.
     pub fn new(changes: &OutputChanges, later: &Tree, site: &Site) -> Self {
-        Self::between(
-            changes,
-            &StateBefore { clusters: &site.state.clusters, inventory: None, output: None },
-            later,
-            site,
-        )
+        let clusters = &site.state.clusters;
+        let before = StateBefore { clusters, inventory: None, output: None };
+        Self::between(changes, &before, later, site)
     }
 
     /// Reviews the changes between two output directories.
@@ -233,12 +230,9 @@ impl Review {
         };
         let mut shared = shared::changes(&outside_clusters, &facts, &is_gone);
         shared.outputs = outputs::changes(Utf8Path::new(SITE), &outside_clusters, &facts);
-        Self {
-            dangers: dangers::dangers(&clusters, &shared, site, before.output),
-            totals: Totals::new(&clusters, &shared, changes),
-            clusters,
-            shared,
-        }
+        let dangers = dangers::dangers(&clusters, &shared, site, before.output);
+        let totals = Totals::new(&clusters, &shared, changes);
+        Self { dangers, clusters, shared, totals }
     }
 
     /// Prepends the dangers of changes that the base had not generated.

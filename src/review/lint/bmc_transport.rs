@@ -41,11 +41,9 @@ pub(super) fn unverified(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Opt
     });
     let (words, places): (Vec<String>, Vec<Place>) = parts.unzip();
     let (first, others) = places.split_first()?;
-    let message = format!(
-        "jump hosts log in to {} that no certificate identifies: {}",
-        counted(plain.len() + unverified.len(), "BMC"),
-        words.join(", and ")
-    );
+    let bmcs = counted(plain.len() + unverified.len(), "BMC");
+    let words = words.join(", and ");
+    let message = format!("jump hosts log in to {bmcs} that no certificate identifies: {words}");
     let finding = Finding::new(Code::UnverifiedBmc, message).at(first.clone());
     let others = others.iter().map(|place| (place.clone(), "not verified"));
     Some(finding.see_each(others).help(

@@ -12,9 +12,7 @@ use crate::site::request::{ClusterKind, Request};
 /// Warns about each kind of request that a build of declared hosts contains and the repo does not
 /// define.
 pub(super) fn missing(site: &Site) -> Vec<Finding> {
-    let Some(agent) = site.settings.gitops else {
-        return Vec::new();
-    };
+    let Some(agent) = site.settings.gitops else { return Vec::new() };
     let mut found: BTreeMap<ClusterKind, (BTreeSet<&Utf8Path>, Vec<Place>)> = BTreeMap::new();
     // The base cluster has Cluster API's definitions from its own installer.
     let is_undefined = |request: &&Request| {

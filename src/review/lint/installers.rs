@@ -38,11 +38,9 @@ fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) 
     let network = installation.pod_subnet.as_ref().filter(|_| is_public)?;
     let message =
         format!("the public installer fails with the unknown option `--network {network}`");
-    Some(
-        Finding::new(Code::DoubtfulInstallerField, message)
-            .at(cluster.origin.at(["spec", "PodSubnet"]))
-            .help("remove PodSubnet, or set `provisioning.image` in sipgen.yaml to an installer that supports it")
-    )
+    let finding = Finding::new(Code::DoubtfulInstallerField, message);
+    let help = "remove PodSubnet, or set `provisioning.image` in sipgen.yaml to an installer that supports it";
+    Some(finding.at(cluster.origin.at(["spec", "PodSubnet"])).help(help))
 }
 
 /// Kubernetes requires node names to be DNS-1123 subdomains.

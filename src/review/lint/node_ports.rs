@@ -19,9 +19,6 @@ pub(super) fn repo_node_ports(site: &Site, clusters: &[&Cluster]) -> Vec<Finding
             taken.entry(*port).or_default().push((index, *at));
         }
     }
-    if taken.is_empty() {
-        return Vec::new();
-    }
     let mut findings = Vec::new();
     for (cluster, service) in services(clusters) {
         let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();

@@ -41,12 +41,8 @@ pub(crate) fn without_label(site: &Site) -> Vec<Finding> {
                 "no host available to {} of `{}` has a value for `{key}`, so nothing separates its hosts",
                 part.role, cluster.key
             );
-            findings.push(
-                Finding::new(Code::UnknownTopologyKey, message)
-                    .at(at.place())
-                    .help(help)
-                    .for_cluster(&cluster.key),
-            );
+            let finding = Finding::new(Code::UnknownTopologyKey, message).at(at.place());
+            findings.push(finding.help(help).for_cluster(&cluster.key));
         }
     }
     findings
