@@ -1,5 +1,6 @@
 //! Unified diffs of changed files.
 
+use std::borrow::Cow;
 use std::mem;
 
 use anstyle::Style;
@@ -11,7 +12,7 @@ use similar::{ChangeTag, TextDiff};
 use super::{ADDED, FAINT, REMOVED, ReportText, STRONG};
 use crate::base::layout;
 use crate::base::text::credentials::masked_line;
-use crate::base::text::visible::is_hidden;
+use crate::base::text::visible::{escaped, is_hidden};
 use crate::input::load::is_of_secret;
 use crate::output::compare::{Change, OutputChanges};
 
@@ -111,19 +112,12 @@ fn write_diff<'a>(
 
 /// Quotes and escapes a path as git does, if it has special or hidden characters.
 fn quoted(name: &str) -> String {
-    if !name.chars().any(|c| is_hidden(c) || matches!(c, '"' | '\\')) {
-        return name.to_owned();
+    let escape = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        _ => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+    };
+    match escaped(name, |c| is_hidden(c) || matches!(c, '"' | '\\'), escape) {
+        Cow::Borrowed(plain) => plain.to_owned(),
+        Cow::Owned(escaped) => format!("\"{escaped}\""),
     }
-    let mut quoted = String::from('"');
-    for c in name.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if is_hidden(c) => {
-                quoted.extend(c.to_string().bytes().map(|byte| format!("\\{byte:03o}")));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

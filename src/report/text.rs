@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::STYLES;
 use crate::base::text::credentials::{masked, masked_line};
-use crate::base::text::visible::{is_hidden, push_without_commands};
+use crate::base::text::visible::{escaped, is_hidden, push_without_commands};
 
 /// Noncharacters, which Unicode reserves for internal use, mark styles until the text is printed.
 /// So an escape sequence of an input is never a style. The first marks are those of [`STYLES`].
@@ -34,7 +34,8 @@ impl ReportText {
     pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) {
         let part = arguments.to_string();
         let (line, end) = part.strip_suffix('\n').map_or((part.as_str(), ""), |line| (line, "\n"));
-        push_visible(&mut self.0, &masked(line), is_style);
+        let is_escaped = |c| is_hidden(c) && !is_style(c);
+        self.0.push_str(&escaped(&masked(line), is_escaped, char::escape_default));
         self.0.push_str(end);
     }
 
@@ -48,9 +49,9 @@ impl ReportText {
     /// be applied.
     pub(super) fn push_line_of_file(&mut self, style: Style, sign: Option<char>, line: &str) {
         let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
-        let mut visible = String::from_iter(sign);
-        push_visible(&mut visible, &masked_line(line), |c| c == '\t');
-        self.0.push_str(&styled(style, visible + end));
+        let line = masked_line(line);
+        let visible = escaped(&line, |c| is_hidden(c) && c != '\t', char::escape_default);
+        self.0.push_str(&styled(style, String::from_iter(sign) + &visible + end));
         self.0.push('\n');
     }
 
@@ -142,17 +143,6 @@ impl From<&str> for ReportText {
 impl From<String> for ReportText {
     fn from(text: String) -> Self {
         text.as_str().into()
-    }
-}
-
-/// Appends a text with its hidden characters escaped, except for some.
-fn push_visible(out: &mut String, text: &str, is_kept: fn(char) -> bool) {
-    for c in text.chars() {
-        if is_hidden(c) && !is_kept(c) {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
     }
 }
 
