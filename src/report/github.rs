@@ -43,9 +43,8 @@ fn text(CiResult { problem, more_places, .. }: &CiResult) -> String {
         let what = what.as_ref().map_or(String::new(), |what| format!(" ({what})"));
         lines.push(one_line(&format!("  {file}{line}{what}")));
     }
-    if *more_places > 0 {
-        lines.push(format!("  and {}", counted(*more_places, "more place")));
-    }
+    let more = format!("  and {}", counted(*more_places, "more place"));
+    lines.extend((*more_places > 0).then_some(more));
     lines.extend(problem.help.clone());
     lines.join("\n")
 }

@@ -5,7 +5,7 @@ use super::{
     ADDED, CHANGED, ERROR, REMOVED, ReportText, STRONG, one_line, plain, styled, write_heading,
 };
 use crate::ask::difference::Difference;
-use crate::base::text::abbreviated;
+use crate::base::text::{abbreviated, joined};
 use crate::review::effects::{ClusterReview, Danger, FileState, Review};
 
 /// Line width in characters. Longer lists of names are wrapped.
@@ -110,13 +110,10 @@ pub(super) fn wrapped(text: &str, separator: &str, width: usize) -> Vec<String> 
 /// Summarizes a cluster's changes in one sentence with at most `most` host names per change, or
 /// returns `None` if nothing is worth it.
 pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
-    let mut parts = Vec::new();
-    if cluster.state == FileState::Deleted {
-        parts.push("is deleted".to_owned());
-    }
+    let deleted = (cluster.state == FileState::Deleted).then(|| "is deleted".to_owned());
     let hosts = phrases::host_deeds(&cluster.hosts);
     let hosts = hosts.iter().filter(|(_, hosts)| !hosts.is_empty());
-    parts.extend(hosts.map(|(verb, hosts)| format!("{verb} {}", abbreviated(hosts, most))));
-    let name = styled(STRONG, &cluster.cluster);
-    (!parts.is_empty()).then(|| format!("{name} {}", parts.join("; ")))
+    let deeds = hosts.map(|(verb, hosts)| format!("{verb} {}", abbreviated(hosts, most)));
+    let parts = joined(deleted.into_iter().chain(deeds), "; ");
+    (!parts.is_empty()).then(|| format!("{} {parts}", styled(STRONG, &cluster.cluster)))
 }

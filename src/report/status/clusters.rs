@@ -91,48 +91,35 @@ fn rows(cluster: &ClusterOverview) -> Vec<ClusterRow<'_>> {
 /// Returns the remarks about a node set, or all machines of a role.
 fn notes_of(sets: &[&NodeSetOverview]) -> Vec<String> {
     let sum = |of: fn(&NodeSetOverview) -> usize| sets.iter().map(|set| of(set)).sum::<usize>();
-    let mut notes = Vec::new();
-    let short = sets.iter().filter(|set| set.short_of > 0);
-    let machines = abbreviated(short.flat_map(|set| &set.part.node), MACHINES_SHOWN);
-    if !machines.is_empty() {
-        notes.push(styled(ERROR, format_args!("no host for {machines}")));
-    } else if let Some(set) = sets.iter().rfind(|set| set.short_of > 0) {
-        let short_of = lower_bound(set.short_of, set.may_lack_more);
-        notes.push(styled(ERROR, format_args!("{short_of} missing")));
-    }
-    match sum(|set| if set.short_of == 0 { set.missing() } else { 0 }) {
-        0 => {}
-        waiting => notes.push(styled(WARNING, format_args!("{waiting} not placed"))),
-    }
-    match sum(|set| usize::from(set.worker_too)) {
-        0 => {}
-        both if both == sets.len() => notes.push("also Worker".to_owned()),
-        both => notes.push(format!("{both} also Worker")),
-    }
-    match sum(|set| set.added) {
-        0 => {}
-        added => notes.push(format!("{added} added")),
-    }
-    notes
+    let mut short = sets.iter().filter(|set| set.short_of > 0);
+    let machines = abbreviated(short.clone().flat_map(|set| &set.part.node), MACHINES_SHOWN);
+    let lacking = short.next_back().map(|set| match machines.as_str() {
+        "" => format!("{} missing", lower_bound(set.short_of, set.may_lack_more)),
+        machines => format!("no host for {machines}"),
+    });
+    let waiting = sum(|set| if set.short_of == 0 { set.missing() } else { 0 });
+    let (both, added) = (sum(|set| usize::from(set.worker_too)), sum(|set| set.added));
+    let some = if both == sets.len() { String::new() } else { format!("{both} ") };
+    let notes = [
+        lacking.map(|lacking| styled(ERROR, lacking)),
+        (waiting > 0).then(|| styled(WARNING, format_args!("{waiting} not placed"))),
+        (both > 0).then(|| format!("{some}also Worker")),
+        (added > 0).then(|| format!("{added} added")),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 /// Returns the remarks about a cluster.
 fn notes(cluster: &ClusterOverview) -> Vec<String> {
-    let mut notes = Vec::new();
-    if cluster.kind.descriptor().is_named_in_lists {
-        notes.push(cluster.kind.to_string());
-    }
-    if cluster.gone {
-        notes.push(styled(WARNING, "gone"));
-    }
-    if !cluster.errors.is_empty() {
-        notes.push(styled(ERROR, counted(cluster.errors.len(), "error")));
-    }
-    if !cluster.gives_back.is_empty() {
-        let hosts = counted(cluster.gives_back.len(), "host");
-        notes.push(styled(WARNING, format_args!("releases {hosts}")));
-    }
-    notes
+    let is_named = cluster.kind.descriptor().is_named_in_lists;
+    let (errors, released) = (cluster.errors.len(), cluster.gives_back.len());
+    let notes = [
+        is_named.then(|| cluster.kind.to_string()),
+        cluster.gone.then(|| styled(WARNING, "gone")),
+        (errors > 0).then(|| styled(ERROR, counted(errors, "error"))),
+        (released > 0).then(|| styled(WARNING, format!("releases {}", counted(released, "host")))),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 /// Writes one cluster with its endpoints and the reasons of shortages.
@@ -202,12 +189,8 @@ pub(super) fn write_spare(out: &mut ReportText, overview: &Overview, all: bool) 
         let SpareHosts { matching, assigned, free, .. } = spare;
         let free = format!("{free:>4}");
         let free = if spare.free == 0 { styled(WARNING, free) } else { free };
-        writeln!(
-            out,
-            "  {matching:>8}  {assigned:>8}  {free}  {}  ({})",
-            selector(spare),
-            askers(spare)
-        );
+        let (selector, askers) = (selector(spare), askers(spare));
+        writeln!(out, "  {matching:>8}  {assigned:>8}  {free}  {selector}  ({askers})");
     }
     write_more(out, 2, left_out, what, " with more free hosts; --all shows all")
 }
