@@ -15,12 +15,9 @@ const WIDTH: usize = 80;
 /// Formats a code's explanation for a terminal: examples are indented, the rest is plain text.
 pub fn explain_code(code: Code) -> ReportText {
     let severity = code.severity();
-    ReportText::trusted(&format!(
-        "{}: {}\n\n{}",
-        styled(severity_style(severity), format_args!("{}[{code}]", severity.word())),
-        styled(STRONG, code.title()),
-        plain(code.explanation())
-    ))
+    let name = styled(severity_style(severity), format_args!("{}[{code}]", severity.word()));
+    let title = styled(STRONG, code.title());
+    ReportText::trusted(&format!("{name}: {title}\n\n{}", plain(code.explanation())))
 }
 
 /// Lists all codes, grouped by area.

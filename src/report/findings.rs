@@ -83,12 +83,8 @@ pub(super) fn counts(of: &[(usize, &str, Style)]) -> Option<String> {
 fn text(finding: &Finding, texts: &mut Texts<'_>) -> ReportText {
     let mut out = ReportText::default();
     let style = severity_style(finding.severity);
-    writeln!(
-        out,
-        "{}: {}",
-        styled(style, format!("{}[{}]", finding.severity.word(), finding.code)),
-        styled(STRONG, one_line(&finding.message))
-    );
+    let code = styled(style, format!("{}[{}]", finding.severity.word(), finding.code));
+    writeln!(out, "{code}: {}", styled(STRONG, one_line(&finding.message)));
     let quoted = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
     let values = !finding.code.hides_value();
     let excerpts =

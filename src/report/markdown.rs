@@ -281,11 +281,8 @@ fn fenced(language: &str, text: &str) -> String {
 pub(super) fn code(name: &dyn Display) -> String {
     let name = self::name(name);
     let fence = "`".repeat(longest_run(&name) + 1);
-    let pad = if name.starts_with(['`', ' ']) || name.ends_with(['`', ' ']) || name.is_empty() {
-        " "
-    } else {
-        ""
-    };
+    let is_at_end = |c: char| name.starts_with(c) || name.ends_with(c);
+    let pad = if name.is_empty() || is_at_end('`') || is_at_end(' ') { " " } else { "" };
     format!("{fence}{pad}{name}{pad}{fence}")
 }
 

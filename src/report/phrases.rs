@@ -355,34 +355,31 @@ pub(super) fn totals(totals: &Totals) -> Vec<String> {
         counts("output", &totals.outputs),
         with_counts("installer", &[(totals.installers_run, run)]),
     ];
-    let count = totals.hosts_of_unknown_use;
-    let them = if count == 1 { "it" } else { "them" };
-    let hosts = counted(count, "host");
-    let unknown = (count > 0)
-        .then(|| format!("{hosts} released may be in use: the repo has no snapshot of {them}"));
+    let released = "released may be in use: the repo has no snapshot of";
     let lines = [
         Some(joined(parts.into_iter().flatten(), "; ")).filter(|line| !line.is_empty()),
         counts("file", &totals.files),
         added_of_unknown_use(totals),
-        unknown,
+        unknown_use(totals.hosts_of_unknown_use, released),
     ];
     lines.into_iter().flatten().collect()
 }
 
 /// Counts added hosts that are known only by their manifests.
 pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
-    let count = totals.hosts_added_of_unknown_use;
+    let remark = "added: state unknown, no snapshot shows";
+    unknown_use(totals.hosts_added_of_unknown_use, remark)
+}
+
+/// Counts hosts whose use is unknown, with a remark that ends in `it` or `them`.
+fn unknown_use(count: usize, remark: &str) -> Option<String> {
     let them = if count == 1 { "it" } else { "them" };
-    (count > 0).then(|| {
-        format!("{} added: state unknown, no snapshot shows {them}", counted(count, "host"))
-    })
+    (count > 0).then(|| format!("{} {remark} {them}", counted(count, "host")))
 }
 
 pub(super) fn counts(noun: &str, counts: &ChangeCounts) -> Option<String> {
-    with_counts(
-        noun,
-        &[(counts.created, "created"), (counts.changed, "changed"), (counts.deleted, "deleted")],
-    )
+    let ChangeCounts { created, changed, deleted } = *counts;
+    with_counts(noun, &[(created, "created"), (changed, "changed"), (deleted, "deleted")])
 }
 
 /// Formats counts: `2 files created`, or if states differ, `3 files: 1 created, 2 changed`.

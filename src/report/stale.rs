@@ -108,9 +108,7 @@ pub fn stale_help(remedy: &str) -> ReportText {
 /// Files of removed clusters and shared files have no other position than their own. `remedy` is
 /// the help.
 pub fn stale(generated: &GeneratedSite, remedy: &str) -> Vec<Finding> {
-    let Some(changes) = &generated.changes else {
-        return Vec::new();
-    };
+    let Some(changes) = &generated.changes else { return Vec::new() };
     let site = &generated.site;
     let mut by_cluster = grouped(stale_of(changes).map(|(path, change)| {
         let below = path.strip_prefix(&site.settings.output).ok();

@@ -47,13 +47,10 @@ pub fn summary_of_sites(
     let mut out = ReportText::default();
     let all = || runs.iter().map(|(_, run)| run);
     let placements = all().flat_map(|run| run.plan.clusters.values());
-    let total = format!(
-        "{}: {}, {} assigned",
-        counted(runs.len(), "site"),
-        counted(placements.clone().count(), "cluster"),
-        counted(placements.flat_map(BTreeMap::values).flatten().count(), "host")
-    );
-    writeln!(out, "{}", styled(STRONG, total));
+    let (sites, clusters) = (runs.len(), placements.clone().count());
+    let (sites, clusters) = (counted(sites, "site"), counted(clusters, "cluster"));
+    let hosts = counted(placements.flat_map(BTreeMap::values).flatten().count(), "host");
+    writeln!(out, "{}", styled(STRONG, format_args!("{sites}: {clusters}, {hosts} assigned")));
     if all().all(|run| run.changes.is_none()) {
         writeln!(out, "no files written in any site");
     } else {
@@ -89,12 +86,9 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
     let count = occurrences(assigned.map(|assigned| assigned.how));
     let of = |how| count.get(&how).copied().unwrap_or_default();
     let given_back: usize = plan.given_back.values().map(Vec::len).sum();
-    let mut total = format!(
-        "{}: {} assigned, {} added, {given_back} released",
-        counted(plan.clusters.len(), "cluster"),
-        counted(count.values().sum(), "host"),
-        of(AssignmentMethod::Added)
-    );
+    let clusters = counted(plan.clusters.len(), "cluster");
+    let (hosts, added) = (counted(count.values().sum(), "host"), of(AssignmentMethod::Added));
+    let mut total = format!("{clusters}: {hosts} assigned, {added} added, {given_back} released");
     if of(AssignmentMethod::Adopted) > 0 {
         total += &format!(", {} adopted", of(AssignmentMethod::Adopted));
     }
