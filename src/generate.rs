@@ -182,10 +182,8 @@ pub fn generate_sites<'a>(
     }
     // A selected cluster must exist in at least one site.
     if let Some(unknown) = unknown.pop_first() {
-        return Err(Error::NoSuchCluster(
-            unknown,
-            format!("{} without it", counted(sites.all.len(), "site")),
-        ));
+        let sites = counted(sites.all.len(), "site");
+        return Err(Error::NoSuchCluster(unknown, format!("{sites} without it")));
     }
     let read: Vec<(&Location, &Site)> =
         generated.iter().map(|(site, run)| (*site, &run.site)).collect();
@@ -246,10 +244,8 @@ pub(crate) fn generate_by(
     if let Some(today) = options.today {
         findings.extend(expired_marks(&site.settings, today));
     }
-    findings.extend(lint::operators_templates(
-        &site,
-        templates.own_file("loadbalancer/haproxy.cfg").is_some(),
-    ));
+    let has_own = templates.own_file("loadbalancer/haproxy.cfg").is_some();
+    findings.extend(lint::operators_templates(&site, has_own));
     // With errors in the inventory, a host that seems gone may be unreadable.
     let is_known = |finding: &Finding| !finding.is_error() || !finding.clusters.is_empty();
     if findings.iter().all(is_known) {
@@ -278,12 +274,8 @@ pub(crate) fn generate_by(
     };
     findings.retain(|finding| !is_excluded(&finding.clusters));
     frozen.extend(failing_clusters(&findings));
-    frozen.extend(
-        site.clusters
-            .iter()
-            .filter(|(_, request)| request.cluster.is_none())
-            .map(|(key, _)| key.clone()),
-    );
+    let invalid = site.clusters.iter().filter(|(_, request)| request.cluster.is_none());
+    frozen.extend(invalid.map(|(key, _)| key.clone()));
     let asked = plan::PlanChanges { rebalance: options.rebalance, moves: &options.moves };
     let mut shortages = BTreeMap::new();
     let (mut plan, rendered, warnings) = loop {
@@ -343,13 +335,9 @@ pub(crate) fn generate_by(
     let mut changes = None;
     if let Some((compared, found)) = compared? {
         findings.extend(found);
-        let changed = ChangedOutput {
-            repo,
-            site: &site,
-            changes: &compared.files,
-            // Without clusters, entries may be there in advance.
-            is_complete: frozen.is_empty() && !site.clusters.is_empty(),
-        };
+        // Without clusters, entries may be there in advance.
+        let is_complete = frozen.is_empty() && !site.clusters.is_empty();
+        let changed = ChangedOutput { repo, site: &site, changes: &compared.files, is_complete };
         findings.extend(changed.missing_entries());
         if may_write(&findings, options) && included_hosts::may_be_changed(&site) {
             let output = compared.applied(repo, &site.settings.output, &tree)?;
@@ -362,16 +350,8 @@ pub(crate) fn generate_by(
         finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
     let edited = changes.as_ref().map(|changes| uncommitted::edited(repo, changes));
     let edited = edited.unwrap_or_default();
-    Ok(GeneratedSite {
-        site,
-        plan,
-        tree,
-        host_metadata,
-        changes,
-        edited,
-        findings,
-        muted: muted.len(),
-    })
+    let muted = muted.len();
+    Ok(GeneratedSite { site, plan, tree, host_metadata, changes, edited, findings, muted })
 }
 
 /// Returns whether documents are not read as they are applied: an error in the settings, or one in
@@ -397,17 +377,13 @@ fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterK
 }
 
 fn failing_clusters(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
-    findings
-        .iter()
-        .filter(|finding| finding.is_error())
-        .flat_map(|finding| finding.clusters.iter().cloned())
+    let errors = findings.iter().filter(|finding| finding.is_error());
+    errors.flat_map(|error| error.clusters.iter().cloned())
 }
 
 fn may_write(findings: &[Finding], options: &Options) -> bool {
-    findings
-        .iter()
-        .filter(|finding| finding.is_error())
-        .all(|error| options.keep_going && !error.clusters.is_empty())
+    let mut errors = findings.iter().filter(|finding| finding.is_error());
+    errors.all(|error| options.keep_going && !error.clusters.is_empty())
 }
 
 /// How Clusters of Cluster API become requests.

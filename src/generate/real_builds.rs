@@ -106,9 +106,7 @@ pub fn check_builds(
 
 /// Returns whether a build reads one of these files, or if that is not known.
 fn reads_any(repo: &Files, directory: &Utf8Path, changed: &BTreeSet<Utf8PathBuf>) -> bool {
-    let Ok(needed) = needed_paths(repo, directory, None) else {
-        return true;
-    };
+    let Ok(needed) = needed_paths(repo, directory, None) else { return true };
     changed.iter().any(|file| {
         let is_built =
             is_kustomization(file) && file.parent().is_some_and(|it| needed.contains(it));
@@ -217,12 +215,9 @@ fn build(
     Ok(grouped(read.filter_map(Result::ok).map(|object| {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let metadata = |key: &str| text(object.get("metadata").and_then(|it| it.get(key)));
-        let id = BuiltId {
-            kind: text(object.get("kind")).unwrap_or_default(),
-            name: metadata("name").unwrap_or_default(),
-            namespace: metadata("namespace"),
-        };
-        (id, object)
+        let kind = text(object.get("kind")).unwrap_or_default();
+        let (name, namespace) = (metadata("name").unwrap_or_default(), metadata("namespace"));
+        (BuiltId { kind, name, namespace }, object)
     })))
 }
 
