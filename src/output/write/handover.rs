@@ -65,17 +65,11 @@ pub(super) fn puts_and_removals<'a>(
 }
 
 fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
-    let (before, after) = change.texts();
     let file: Arc<Utf8Path> = Arc::from(path);
-    let hosts =
-        |text: Option<&str>| text.map(|text| hosts_in_generated(&file, text)).unwrap_or_default();
-    let (had, has) = (hosts(before), hosts(after));
-    HostFile {
-        path,
-        stays: after.is_some(),
-        gains: has.difference(&had).cloned().collect(),
-        loses: had.difference(&has).cloned().collect(),
-    }
+    let hosts = |text: &String| hosts_in_generated(&file, text);
+    let had = change.before.as_ref().map(hosts).unwrap_or_default();
+    let has = change.after.as_ref().map(hosts).unwrap_or_default();
+    HostFile { path, stays: change.after.is_some(), gains: &has - &had, loses: &had - &has }
 }
 
 /// Sorts the files so that all hosts that move are lost before any is gained.
