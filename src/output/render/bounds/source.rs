@@ -81,9 +81,7 @@ pub(in crate::output::render) fn edited(
 fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), TemplateRejection> {
     let (mut operators, mut alternatives) = (0, 0);
     for token in tokenize(text, false, syntax.clone()) {
-        let Ok((token, span)) = token else {
-            return Ok(());
-        };
+        let Ok((token, span)) = token else { return Ok(()) };
         match token {
             Token::VariableStart | Token::BlockStart => operators = 0,
             Token::Ident("elif") => alternatives += 1,
@@ -320,18 +318,18 @@ impl<'a> Editor<'a> {
     /// Wraps a list, tuple or mapping in a counting call. Literals of constants are no larger than
     /// the template and need none.
     fn literal(&mut self, literal: &Expr<'a>, items: &[Expr<'a>], values: &[Expr<'a>]) {
-        let is_constant = items.iter().chain(values).all(|item| matches!(item, Expr::Const(_)));
-        let (span, start) = (literal.span(), self.start(literal));
+        let parts = items.iter().chain(values);
+        if parts.clone().all(|part| matches!(part, Expr::Const(_))) {
+            return;
+        }
+        let start = self.start(literal);
         let is_bracketed =
             self.text.get(start..).is_some_and(|text| text.starts_with(['[', '(', '{']))
                 && items.first().is_none_or(|first| start < self.start(first));
-        if !is_constant {
-            self.insert(start, if is_bracketed { "__made(" } else { "__made((" });
-        }
-        items.iter().chain(values).for_each(|item| self.expression(item));
-        if !is_constant {
-            self.insert(end_of(span), if is_bracketed { ")" } else { "))" });
-        }
+        let (open, close) = if is_bracketed { ("__made(", ")") } else { ("__made((", "))") };
+        self.insert(start, open);
+        parts.for_each(|part| self.expression(part));
+        self.insert(end_of(literal.span()), close);
     }
 
     /// Wraps a concatenation. In a chain such as `a ~ b ~ c`, only the last result is counted
