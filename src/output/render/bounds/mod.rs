@@ -9,6 +9,8 @@
 mod source;
 mod values;
 
+use std::borrow::Cow;
+
 use minijinja::machinery::Span;
 use minijinja::{Environment, Error, ErrorKind};
 
@@ -88,8 +90,9 @@ fn end_of(span: Span) -> usize {
 }
 
 fn too_much() -> Error {
-    Error::new(
-        ErrorKind::InvalidOperation,
-        format!("the template makes more than {} MiB", BYTES >> 20),
-    )
+    invalid_operation(format!("the template makes more than {} MiB", BYTES >> 20))
+}
+
+fn invalid_operation(message: impl Into<Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message)
 }

@@ -7,11 +7,10 @@
 
 use minijinja::value::{Kwargs, Rest, ValueKind, ValueOrKwargs};
 use minijinja::{
-    AutoEscape, Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters,
-    functions,
+    AutoEscape, Environment, Error, Output, State, Value, escape_formatter, filters, functions,
 };
 
-use super::{BYTES, DEEPEST, too_much};
+use super::{BYTES, DEEPEST, invalid_operation, too_much};
 use crate::output::render::json;
 use crate::output::render::yaml_block::block;
 
@@ -78,8 +77,7 @@ fn add_weight(
         return Err(too_much());
     }
     if depth > DEEPEST {
-        let message = format!("a value is nested more than {DEEPEST} deep");
-        return Err(Error::new(ErrorKind::InvalidOperation, message));
+        return Err(invalid_operation(format!("a value is nested more than {DEEPEST} deep")));
     }
     if is_kept && is_state(value) {
         return Err(not_kept());
@@ -103,10 +101,7 @@ fn add_weight(
 }
 
 fn not_kept() -> Error {
-    Error::new(
-        ErrorKind::InvalidOperation,
-        "a namespace keeps no other namespace, and no `loop` and no macro",
-    )
+    invalid_operation("a namespace keeps no other namespace, and no `loop` and no macro")
 }
 
 /// Returns whether a value has internal state.
@@ -135,8 +130,7 @@ fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Erro
 /// Rejects a factor that is a tuple: minijinja makes a repeated tuple at once.
 fn factor(value: Value) -> Result<Value, Error> {
     if value.is_tuple() {
-        let message = "a tuple cannot be repeated: write a list";
-        return Err(Error::new(ErrorKind::InvalidOperation, message));
+        return Err(invalid_operation("a tuple cannot be repeated: write a list"));
     }
     Ok(value)
 }
@@ -214,7 +208,7 @@ fn count_growth(
         || name == "format" && text(0).contains('*') && widest > WIDEST
     {
         let message = format!("the filter {name} takes at most {WIDEST} for a width");
-        return Err(Error::new(ErrorKind::InvalidOperation, message));
+        return Err(invalid_operation(message));
     }
     let bytes = match name {
         "replace" => text(0).matches(text(1)).count().saturating_mul(text(2).len()),
@@ -314,23 +308,19 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.remove_filter("pprint");
     // It would print all values, including ones that templates should not write.
     environment.remove_global("debug");
-    environment.add_function(
-        "dict",
-        |state: &mut State<'_, '_>, value: Option<Value>, named: Kwargs| {
-            let dictionary = functions::dict(value, named)?;
-            count_made(state, &dictionary).map(|()| dictionary)
-        },
-    );
-    environment.add_function(
-        "namespace",
-        |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
-            let values = values.into_values();
-            for value in &values {
-                count_kept(state, value)?;
-            }
-            Value::from_function(functions::namespace).call(state, &values)
-        },
-    );
+    let dict = |state: &mut State<'_, '_>, value: Option<Value>, named: Kwargs| {
+        let dictionary = functions::dict(value, named)?;
+        count_made(state, &dictionary).map(|()| dictionary)
+    };
+    let namespace = |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+        let values = values.into_values();
+        for value in &values {
+            count_kept(state, value)?;
+        }
+        Value::from_function(functions::namespace).call(state, &values)
+    };
+    environment.add_function("dict", dict);
+    environment.add_function("namespace", namespace);
     environment.add_function("__factor", factor);
     add_counting(environment, "__made", count_made, made);
     add_counting(environment, "__kept", count_kept, made);
