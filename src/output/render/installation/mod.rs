@@ -22,6 +22,7 @@ use crate::base::api::installed::{InstallMode, InstallationRecord};
 use crate::base::api::names::{ClusterKey, NodeName};
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout::{self, header};
+use crate::base::text::joined;
 use crate::input::settings::provisioning::{Installer, InventoryFormat};
 use crate::site::inventory::Host;
 use crate::site::request::{Cluster, Installation, NodeSet};
@@ -176,11 +177,9 @@ fn foreign_plugins(renderer: &Renderer<'_>, installation: &Installation) -> Opti
         return None;
     }
     let message = format!("kubespray does not install the `KUDPlugins` of {}", cluster.key);
-    Some(
-        Finding::new(Code::InvalidInstallerField, message)
-            .at(cluster.origin.at(["spec", "KUDPlugins"]))
-            .help("remove them, or set `provisioning: {installer: kud}` in sipgen.yaml, whose image ICN builds"),
-    )
+    let finding = Finding::new(Code::InvalidInstallerField, message);
+    let help = "remove them, or set `provisioning: {installer: kud}` in sipgen.yaml, whose image ICN builds";
+    Some(finding.at(cluster.origin.at(["spec", "KUDPlugins"])).help(help))
 }
 
 /// Renders the files. The Job comes last, because its name is a hash of the others.
@@ -210,7 +209,7 @@ fn files(
         name: installation.object_name(&cluster.key, installer.prefix()),
         job: String::new(),
         image: settings.image(),
-        command: command(cluster, installation, installer, packages, InstallMode::Full),
+        command: Vec::new(),
         directory: match installer {
             Installer::Kubespray => "/inventory".to_owned(),
             Installer::Kud => format!("/opt/kud/multi-cluster/{}", cluster.key.name),
@@ -224,13 +223,13 @@ fn files(
     };
     // A replacement host may have the address of the previous one but nothing installed on it.
     let hosts = machines.iter().map(|machine| format!("{} {}", machine.node, machine.host.key));
+    values.command = values.command(installation, InstallMode::Full);
     let mut parts = manifests(renderer, &values)?;
     if settings.scales() {
         let core: Vec<String> = parts.iter().chain(variables.values()).cloned().collect();
         let installed = installed(renderer, installation, machines, hash(&core));
         if installed.mode == InstallMode::Scale {
-            values.command =
-                command(cluster, installation, installer, packages, InstallMode::Scale);
+            values.command = values.command(installation, InstallMode::Scale);
             // `scale.yml` writes no kubeconfig.
             values.kubeconfig = values.kubeconfig.filter(|_| installer == Installer::Kud);
             parts = manifests(renderer, &values)?;
@@ -302,12 +301,8 @@ fn installed(
     let are_workers = |added: &BTreeSet<&String>| {
         added.iter().all(|machine| machines.get(*machine) == Some(&false))
     };
-    InstallationRecord::next(
-        renderer.site.state.installed.get(&renderer.cluster.key),
-        core,
-        machines.keys().cloned().collect(),
-        are_workers,
-    )
+    let before = renderer.site.state.installed.get(&renderer.cluster.key);
+    InstallationRecord::next(before, core, machines.keys().cloned().collect(), are_workers)
 }
 
 /// Reports a template of the repo that gives its Job a name without the hash.
@@ -325,42 +320,34 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
     }
     let message =
         format!("the template {own} gives its Job a fixed name, but a Job cannot be changed");
-    Some(
-        Finding::new(Code::InvalidManifest, message)
-            .at(Place::File(own.clone()))
-            .help("name the Job `{{ job }}`"),
-    )
+    let finding = Finding::new(Code::InvalidManifest, message).at(Place::File(own.clone()));
+    Some(finding.help("name the Job `{{ job }}`"))
 }
 
-/// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
-fn command(
-    cluster: &Cluster,
-    installation: &Installation,
-    installer: Installer,
-    packages: Option<&str>,
-    mode: InstallMode,
-) -> Vec<String> {
-    let scales = mode == InstallMode::Scale;
-    if installer == Installer::Kubespray {
-        let playbook = if scales { "scale.yml" } else { "cluster.yml" };
-        let options =
-            "ansible-playbook --inventory /inventory/hosts.yaml --private-key /ssh/id_rsa --become";
-        let packages = packages.map(|play| format!("/inventory/{play}"));
-        let options = options.split(' ').map(str::to_owned);
-        return options.chain(packages).chain([playbook.to_owned()]).collect();
+impl InstallerValues<'_> {
+    /// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
+    fn command(&self, installation: &Installation, mode: InstallMode) -> Vec<String> {
+        let scales = mode == InstallMode::Scale;
+        if self.installer == Installer::Kubespray {
+            let playbook = if scales { "scale.yml" } else { "cluster.yml" };
+            let options = "ansible-playbook --inventory /inventory/hosts.yaml --private-key /ssh/id_rsa --become";
+            let packages = self.packages.map(|play| format!("/inventory/{play}"));
+            let options = options.split(' ').map(str::to_owned);
+            return options.chain(packages).chain([playbook.to_owned()]).collect();
+        }
+        let mut command =
+            vec!["./installer".to_owned(), "--cluster".to_owned(), self.cluster.name.to_string()];
+        // The installer takes everything after `--plugins` for plugins.
+        command.extend(scales.then(|| "--scale".to_owned()));
+        if let Some(network) = &installation.pod_subnet {
+            command.extend(["--network".to_owned(), network.replace('$', "$$")]);
+        }
+        if !installation.plugins.is_empty() {
+            command.push("--plugins".to_owned());
+            command.extend(installation.plugins.iter().map(|plugin| plugin.replace('$', "$$")));
+        }
+        command
     }
-    let mut command =
-        vec!["./installer".to_owned(), "--cluster".to_owned(), cluster.key.name.to_string()];
-    // The installer takes everything after `--plugins` for plugins.
-    command.extend(scales.then(|| "--scale".to_owned()));
-    if let Some(network) = &installation.pod_subnet {
-        command.extend(["--network".to_owned(), network.replace('$', "$$")]);
-    }
-    if !installation.plugins.is_empty() {
-        command.push("--plugins".to_owned());
-        command.extend(installation.plugins.iter().map(|plugin| plugin.replace('$', "$$")));
-    }
-    command
 }
 
 /// Returns the documents of a manifest without comments, so that a reworded comment does not run
@@ -368,10 +355,8 @@ fn command(
 fn meaning(text: &str) -> String {
     let documents: Result<Vec<serde_json::Value>, _> =
         yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize).collect();
-    let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
-        documents.iter().filter(|document| !document.is_null()).map(ToString::to_string).collect()
-    };
-    documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
+    let Ok(documents) = documents else { return text.to_owned() };
+    joined(documents.iter().filter(|document| !document.is_null()), "\n")
 }
 
 /// Returns a hash of texts that is valid in a name.
