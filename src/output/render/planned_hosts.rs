@@ -40,8 +40,8 @@ pub(super) struct PinnedPool {
 /// The metadata that outputs add to a host, by key.
 #[derive(Debug, Default)]
 pub(crate) struct AddedMetadata {
-    pub(super) labels: BTreeMap<String, String>,
-    pub(super) annotations: BTreeMap<String, String>,
+    pub(super) labels: PatchedPairs<'static>,
+    pub(super) annotations: PatchedPairs<'static>,
 }
 
 /// Options that keep Argo CD from deleting an object that leaves its build, or with its Application.
@@ -132,18 +132,12 @@ pub(super) fn assigned_hosts<'a>(
                 Evidence::Live => {}
                 Evidence::Reached { .. } | Evidence::Loose => return None,
             }
-            let mut planned = PlannedHost {
-                file: layout::patch_file(&cluster.key),
-                record: (!is_recorded).then(|| layout::assigned_host(&cluster.key, part)),
-                ..PlannedHost::new(site, host, labels)
-            };
+            let file = layout::patch_file(&cluster.key);
+            let record = (!is_recorded).then(|| layout::assigned_host(&cluster.key, part));
+            let mut planned = PlannedHost { file, record, ..PlannedHost::new(site, host, labels) };
             if let Some(AddedMetadata { labels, annotations }) = added.get(&host.key) {
-                for (pairs, added) in
-                    [(&mut planned.labels, labels), (&mut planned.annotations, annotations)]
-                {
-                    let added = added.iter();
-                    pairs.extend(added.map(|(key, value)| (key.into(), Some(value.clone()))));
-                }
+                planned.labels.extend(labels.clone());
+                planned.annotations.extend(annotations.clone());
             }
             Some(planned)
         })

@@ -52,7 +52,7 @@ pub(super) fn add(
                 MetadataField::Labels => &mut added.labels,
                 MetadataField::Annotations => &mut added.annotations,
             };
-            entries.insert(key.to_owned(), text.to_owned());
+            entries.insert(key.to_owned().into(), Some(text.to_owned()));
         }
     }
 }
