@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use camino::Utf8Path;
+use camino::Utf8PathBuf;
 use serde::Deserialize;
 
 use super::Tree;
@@ -47,19 +47,13 @@ pub(super) fn check(
     tree: &Tree,
     kept: &BTreeSet<&str>,
 ) -> Vec<Finding> {
-    let allowed = AllowedChanges::new(site, plan);
+    let allowed = &AllowedChanges::new(site, plan);
     let roots = site.inventory.roots.iter();
     let check = |(index, root): (&usize, &BuildRoot)| {
         let directory = layout::declared_directory(&root.directory);
-        let files = RenderedPatches {
-            site,
-            allowed: &allowed,
-            overlay: &site.settings.output.join(&directory),
-            directory: &directory,
-            tree,
-            kept,
-        };
         let planned = all_planned.get(&directory).map_or(&[][..], Vec::as_slice);
+        let overlay = site.settings.output.join(&directory);
+        let files = RenderedPatches { site, allowed, overlay, directory, tree, kept };
         files.compare(*index, root, planned).err().map(|finding| *finding)
     };
     roots.filter_map(check).collect()
@@ -69,15 +63,15 @@ pub(super) fn check(
 struct RenderedPatches<'a> {
     site: &'a Site,
     allowed: &'a AllowedChanges,
-    overlay: &'a Utf8Path,
-    directory: &'a Utf8Path,
+    overlay: Utf8PathBuf,
+    directory: Utf8PathBuf,
     tree: &'a Tree,
     kept: &'a BTreeSet<&'a str>,
 }
 
 impl RenderedPatches<'_> {
     fn finding(&self, why: &str, host: Option<&Host>, help: &str) -> Box<Finding> {
-        let overlay = self.overlay;
+        let overlay = self.overlay.as_path();
         let place = host.map_or(Place::File(overlay.into()), |host| host.origin.name());
         let message = format!("the patches in `{overlay}` would not build as planned: {why}");
         Box::new(Finding::new(Code::PatchesDiffer, message).at(place).help(help))
@@ -98,13 +92,13 @@ impl RenderedPatches<'_> {
         let is_overlay = self.site.settings.hosts.form == HostsForm::Overlay;
         let is_based = match kustomization.resources.as_slice() {
             [] => !is_overlay,
-            [path] => is_overlay && *path == layout::reference_from(self.overlay, &root.directory),
+            [path] => is_overlay && *path == layout::reference_from(&self.overlay, &root.directory),
             _ => false,
         };
         if !is_based {
             return Err(differs("it is not based on the hosts of the repo"));
         }
-        let component = (!is_overlay).then_some(self.overlay);
+        let component = (!is_overlay).then_some(self.overlay.as_path());
         let bases = self.site.overlay_bases.for_root(index, component);
         let compare =
             |base: &OverlayBase| self.compare_build(base.build(), &kustomization, planned);
@@ -139,7 +133,7 @@ impl RenderedPatches<'_> {
         }
         let file = |name: &str| self.patch_file(name, planned);
         build
-            .apply(&kustomization.patches, file, self.overlay)
+            .apply(&kustomization.patches, file, &self.overlay)
             .map_err(|problem| self.finding(&problem.to_string(), None, NAME_HELP))?;
         for (position, object) in build.objects().enumerate() {
             let planned = by_position.get(&position);

@@ -353,9 +353,7 @@ impl<'a> DirectoryRenderer<'a> {
 
     /// Reads the objects of an output, and reports those that it must not render.
     fn objects(&mut self, groups: &BTreeMap<&Utf8Path, TemplateGroup<'a>>) -> Vec<RenderedObject> {
-        let TemplateSource::Output(output) = self.source else {
-            return Vec::new();
-        };
+        let TemplateSource::Output(output) = self.source else { return Vec::new() };
         let mut objects: Vec<(&Utf8Path, RenderedObject)> = Vec::new();
         let mut reported = BTreeSet::new();
         for (path, text) in self.rendered.tree.iter().filter(|(path, _)| is_yaml(path)) {

@@ -195,9 +195,7 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterServic
     let message =
         format!("the ConfigMap {name} would have {bytes} bytes; the limit is {MOST_BYTES}");
     let finding = Finding::new(Code::InvalidManifest, message);
-    let Some((cluster, service)) = service else {
-        return finding;
-    };
+    let Some((cluster, service)) = service else { return finding };
     let mut place = service.route();
     let advice = &service.kind.too_large;
     place.extend(advice.field.as_deref().map(RouteStep::from));

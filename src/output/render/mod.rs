@@ -167,11 +167,6 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         let found = kustomization_check::check(site, &tree, &new_files, templates);
         findings.extend(found);
     }
-    RenderedPlan {
-        kept,
-        new_files: new_files.into_iter().map(|(path, _)| path.clone()).collect(),
-        tree,
-        host_metadata,
-        findings,
-    }
+    let new_files = new_files.into_iter().map(|(path, _)| path.clone()).collect();
+    RenderedPlan { tree, new_files, kept, host_metadata, findings }
 }

@@ -26,6 +26,7 @@ type Texts = Vec<(String, String)>;
 pub(super) struct SharedFiles(Mutex<BTreeMap<Texts, Arc<SharedDirectory>>>);
 
 /// A directory of files that clusters share.
+#[derive(Default)]
 pub(super) struct SharedDirectory {
     /// Its path, relative to the output directory.
     pub(super) path: Utf8PathBuf,
@@ -60,13 +61,9 @@ impl SharedFiles {
             hash.update(text);
         }
         let hash = format!("{:.*x}", HASH_LENGTH, hash.finalize());
-        let mut directory = SharedDirectory {
-            path: layout::shared_directory(made_in, &hash),
-            is_up_to_date: true,
-            findings: Vec::new(),
-            invalid: BTreeSet::new(),
-            manifests: Vec::new(),
-        };
+        let path = layout::shared_directory(made_in, &hash);
+        let mut directory =
+            SharedDirectory { path, is_up_to_date: true, ..SharedDirectory::default() };
         let is_output = made_in.starts_with(OUTPUTS);
         for (template, text) in &texts {
             let file = directory.file(template);

@@ -94,9 +94,7 @@ impl Templates {
             findings.extend(templates.add(name, text.to_owned()));
         }
         for (file, text) in own {
-            let Ok(name) = file.strip_prefix(directory) else {
-                continue;
-            };
+            let Ok(name) = file.strip_prefix(directory) else { continue };
             let name = name.as_str().to_owned();
             if let Some(finding) = own::misplaced(directory, &file, &name, outputs) {
                 findings.push(finding);

@@ -102,6 +102,8 @@ fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'
     for service in &cluster.services {
         endpoints.extend(service.endpoints());
     }
+    let templates = cluster.machine_templates.iter().filter(|template| !template.is_of_class);
+    let pinned = templates.map(|it| PinnedTemplate { name: exactly(&it.name), labels: &it.labels });
     TenantValues {
         cluster: &cluster.key,
         endpoints,
@@ -112,15 +114,7 @@ fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'
         metal3_cluster: cluster.without_failure_domains.as_ref().map(|it| exactly(&it.name)),
         failure_domains: failure_domains(renderer),
         pools,
-        machine_templates: cluster
-            .machine_templates
-            .iter()
-            .filter(|template| !template.is_of_class)
-            .map(|template| PinnedTemplate {
-                name: exactly(&template.name),
-                labels: &template.labels,
-            })
-            .collect(),
+        machine_templates: pinned.collect(),
     }
 }
 

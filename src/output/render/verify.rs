@@ -188,10 +188,8 @@ fn object(value: &Value) -> Result<(), InvalidRendering> {
 }
 
 fn has_resources(kustomization: &Value) -> bool {
-    kustomization
-        .get("resources")
-        .and_then(Value::as_sequence)
-        .is_some_and(|resources| !resources.is_empty())
+    let resources = kustomization.get("resources").and_then(Value::as_sequence);
+    resources.is_some_and(|resources| !resources.is_empty())
 }
 
 fn read_as<T: DeserializeOwned>(value: &Value, what: &str) -> Result<(), InvalidRendering> {

@@ -139,11 +139,8 @@ impl Journal {
         });
         let hosts = hosts.collect();
         let below = changes.keys().filter_map(|path| path.strip_prefix(output).ok());
-        Self {
-            head: head_id(root),
-            hosts,
-            directories: above(below).into_iter().map(Utf8Path::to_owned).collect(),
-        }
+        let directories = above(below).into_iter().map(Utf8Path::to_owned).collect();
+        Self { head: head_id(root), hosts, directories }
     }
 
     /// Writes the journal. From here on, an interrupted run is undone.

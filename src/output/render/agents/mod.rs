@@ -115,9 +115,7 @@ const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
 /// those that stay as they are on the disk.
 pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str>) -> Tree {
     let mut files = Tree::new();
-    let Some(agent) = site.settings.gitops else {
-        return files;
-    };
+    let Some(agent) = site.settings.gitops else { return files };
     let directory = layout::agent_directory(agent);
     let (flux, argocd) = (&site.settings.flux, &site.settings.argocd);
     let (name, namespace) = match agent {
@@ -127,12 +125,9 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     let names = AgentObjectNames(name.as_str());
     let made_from = site.settings.file().to_string();
     let rendered = tree.keys().map(|file| file.as_str());
-    let output = Output {
-        site,
-        names,
-        present: rendered.chain(kept.iter().copied()).collect(),
-        clusters: plan.clusters.keys().chain(&plan.frozen).collect(),
-    };
+    let present = rendered.chain(kept.iter().copied()).collect();
+    let clusters = plan.clusters.keys().chain(&plan.frozen).collect();
+    let output = Output { site, names, present, clusters };
     for delivery in deliveries(&output, agent) {
         let object = match agent {
             GitopsAgent::Flux => flux::kustomization(&delivery, &site.settings),

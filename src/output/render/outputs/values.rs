@@ -184,11 +184,8 @@ impl<'a> OutputValues<'a> {
             !assigned.contains(index) && is_certain && host.same_machine.is_none()
         });
         let unassigned = unassigned.map(|(_, host)| OutputHost::new(site, host, None));
-        Self {
-            clusters: Some(clusters.collect()),
-            unassigned: Some(unassigned.collect()),
-            ..Self::common(site)
-        }
+        let (clusters, unassigned) = (Some(clusters.collect()), Some(unassigned.collect()));
+        Self { clusters, unassigned, ..Self::common(site) }
     }
 
     fn common(site: &'a Site) -> Self {

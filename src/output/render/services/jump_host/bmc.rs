@@ -28,13 +28,10 @@ impl BmcValues {
         let BmcAddress { host, port, .. } = &parsed;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let port = if port.is_empty() { String::new() } else { format!(":{port}") };
+        let url = format!("{scheme}://{host}{port}");
         let system = parsed.system().filter(|_| redfish);
-        Some(Self {
-            url: format!("{scheme}://{host}{port}"),
-            system: system.map(|path| format!("/{}", in_url(path, b":"))).unwrap_or_default(),
-            insecure,
-            redfish,
-        })
+        let system = system.map(|path| format!("/{}", in_url(path, b":"))).unwrap_or_default();
+        Some(Self { url, system, insecure, redfish })
     }
 }
 

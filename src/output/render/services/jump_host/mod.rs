@@ -164,15 +164,12 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &ClusterService) -> Vec<Secr
             without_store.len(),
             first.key
         );
-        renderer.rendered.findings.push(
-            Finding::new(Code::CredentialsElsewhere, message)
-                .at(cluster.origin.at(service.route()))
-                .see(
-                    first.origin.at(["spec", "bmc", "credentialsName"]),
-                    "the Secret that is in the host's namespace",
-                )
-                .help(help),
-        );
+        let finding = Finding::new(Code::CredentialsElsewhere, message).help(help);
+        let secret = first.origin.at(["spec", "bmc", "credentialsName"]);
+        let finding = finding
+            .at(cluster.origin.at(service.route()))
+            .see(secret, "the Secret that is in the host's namespace");
+        renderer.rendered.findings.push(finding);
     }
     copies.into_values().collect()
 }
