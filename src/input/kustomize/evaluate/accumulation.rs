@@ -32,7 +32,8 @@ const STEPS_PER_KUSTOMIZATION: usize = 30;
 impl BuildEvaluation<'_> {
     /// Builds a directory and returns its final objects.
     pub(super) fn build(&mut self, directory: &Utf8PathBuf) -> BuildResult<Vec<BuildObject>> {
-        let mut objects = self.accumulate(directory, BuildObjects::default())?;
+        let mut objects = BuildObjects::default();
+        self.accumulate(directory, &mut objects)?;
         if let Some(output) = self.wanted.output {
             // What the overlay of hosts patches.
             objects.note_level(&output.join(declared_directory(directory)));
@@ -41,11 +42,11 @@ impl BuildEvaluation<'_> {
             }
         }
         if let Some(build) = self.wanted.agents.get(directory) {
-            objects = self.apply_agent_above(build, objects)?;
+            self.apply_agent_above(build, &mut objects)?;
         }
         self.resolve_vars(&objects)?;
         self.check_sort_order(directory)?;
-        let mut objects = std::mem::take(&mut objects.list);
+        let mut objects = objects.list;
         // Hash suffixes come last, because patches and replacements may change the hashed data.
         for object in objects.iter_mut().filter(|object| object.needs_hash) {
             let name = format!("{}-{}", object.name(), generated::hash(object));
@@ -84,13 +85,9 @@ impl BuildEvaluation<'_> {
 
     /// Adds a kustomization's objects to the accumulated ones, and transforms them. Only a
     /// component starts with a non-empty accumulation.
-    fn accumulate(
-        &mut self,
-        directory: &Utf8PathBuf,
-        mut objects: BuildObjects,
-    ) -> BuildResult<BuildObjects> {
+    fn accumulate(&mut self, directory: &Utf8PathBuf, objects: &mut BuildObjects) -> BuildResult {
         let Some(node) = self.builds.nodes.get(directory) else {
-            return Ok(objects);
+            return Ok(());
         };
         self.inside.push(directory.clone());
         let file = Place::File(node.origin.file.clone());
@@ -107,7 +104,7 @@ impl BuildEvaluation<'_> {
         let lists = [("resources", &kustomization.resources), ("bases", &kustomization.bases)];
         for (list, entries) in lists {
             for (place, entry) in node.listed_in(list, entries) {
-                self.add_resource(node, entry, &mut objects).at(&place)?;
+                self.add_resource(node, entry, objects).at(&place)?;
             }
         }
         // Checked once for the whole list, because a check per file would be quadratic. Most components
@@ -115,19 +112,19 @@ impl BuildEvaluation<'_> {
         if objects.list.len() > given {
             self.check_unique(&objects.list)?;
         }
-        self.check_files(node, &objects)?;
-        self.generate(node, &mut objects)?;
+        self.check_files(node, objects)?;
+        self.generate(node, objects)?;
         for node in [Some(node), self.added_by_agent(directory)].into_iter().flatten() {
-            objects = self.add_components(node, objects)?;
+            self.add_components(node, objects)?;
         }
         if !node.is_component() || !node.components.is_empty() {
             objects.note_level(directory);
         }
-        self.configure(node, &objects)?;
-        self.transform(node, &mut objects)?;
-        self.collect_vars(node, &mut objects)?;
+        self.configure(node, objects)?;
+        self.transform(node, objects)?;
+        self.collect_vars(node, objects)?;
         self.inside.pop();
-        Ok(objects)
+        Ok(())
     }
 
     /// Adds the objects of an entry of `resources`.
@@ -138,17 +135,21 @@ impl BuildEvaluation<'_> {
         objects: &mut BuildObjects,
     ) -> BuildResult {
         self.budget.step(1)?;
-        let more = match self.listed(node, entry)? {
+        let mut more = BuildObjects::default();
+        match self.listed(node, entry)? {
             ListedTarget::Kustomization(path) => {
                 self.check_listed(&path, false)?;
-                Some(self.accumulate(&path, BuildObjects::default())?)
+                self.accumulate(&path, &mut more)?;
             }
-            ListedTarget::File(path) => self.objects_in_file(&path)?,
-            ListedTarget::Unknown => None,
-        };
-        match more {
-            Some(more) => self.append(objects, more)?,
-            None => objects.are_partial = true,
+            ListedTarget::File(path) => more = self.objects_in_file(&path)?,
+            ListedTarget::Unknown => more.are_partial = true,
+        }
+        self.budget.step(more.list.len())?;
+        objects.are_partial |= more.are_partial;
+        objects.list.extend(more.list);
+        for var in more.vars {
+            self.budget.step(objects.vars.len())?;
+            objects.add_var(var)?;
         }
         Ok(())
     }
@@ -174,16 +175,16 @@ impl BuildEvaluation<'_> {
     pub(super) fn add_components(
         &mut self,
         node: &BuildNode,
-        mut objects: BuildObjects,
-    ) -> BuildResult<BuildObjects> {
+        objects: &mut BuildObjects,
+    ) -> BuildResult {
         let own = &node.kustomization;
         for (place, entry) in node.listed_in("components", &own.components) {
             if own.ignores_missing_components && self.is_missing(node, entry) {
                 continue;
             }
-            objects = self.add_component(node, entry, objects).at(&place)?;
+            self.add_component(node, entry, objects).at(&place)?;
         }
-        Ok(objects)
+        Ok(())
     }
 
     /// Applies an entry of `components`.
@@ -191,8 +192,8 @@ impl BuildEvaluation<'_> {
         &mut self,
         node: &BuildNode,
         entry: &str,
-        mut objects: BuildObjects,
-    ) -> BuildResult<BuildObjects> {
+        objects: &mut BuildObjects,
+    ) -> BuildResult {
         self.budget.step(1 + objects.list.len())?;
         match self.listed(node, entry)? {
             ListedTarget::Kustomization(path) => {
@@ -206,18 +207,18 @@ impl BuildEvaluation<'_> {
             ListedTarget::Unknown => {
                 if let Some(component) = self.in_output(node, entry) {
                     objects.note_level(&node.directory);
-                    self.component_bases.push((component, OverlayBase::new(&objects)));
+                    self.component_bases.push((component, OverlayBase::new(objects)));
                 } else {
                     // A link that matters has a finding of its own.
                     let path = join(&node.directory, entry);
                     if !path.is_some_and(|path| self.repo.has_link(&path)) {
                         let entry = masked_value(entry);
                         let why = format!("the component `{entry}` is not in the repo");
-                        self.leave_to_kustomize(&objects, why)?;
+                        self.leave_to_kustomize(objects, why)?;
                     }
                     objects.are_partial = true;
                 }
-                Ok(objects)
+                Ok(())
             }
         }
     }
@@ -240,10 +241,10 @@ impl BuildEvaluation<'_> {
         }
     }
 
-    /// Returns the objects of a file, or `None` if it was not read.
-    fn objects_in_file(&self, file: &Utf8PathBuf) -> BuildResult<Option<BuildObjects>> {
+    /// Returns the objects of a file. Those of one that was not read are unknown.
+    fn objects_in_file(&self, file: &Utf8PathBuf) -> BuildResult<BuildObjects> {
         let Some(read) = self.read.get(file) else {
-            return Ok(None);
+            return Ok(BuildObjects { are_partial: true, ..BuildObjects::default() });
         };
         if let Some((why, place)) = &read.refused {
             let is_known = read.is_reported || self.wanted.unreadable.contains(file.as_path());
@@ -263,18 +264,7 @@ impl BuildEvaluation<'_> {
             .iter()
             .map(|(origin, value)| BuildObject::new(origin.clone(), value.clone()))
             .collect();
-        Ok(Some(BuildObjects { list, are_partial: read.is_partial, vars: Vec::new() }))
-    }
-
-    fn append(&self, objects: &mut BuildObjects, more: BuildObjects) -> BuildResult {
-        self.budget.step(more.list.len())?;
-        objects.are_partial |= more.are_partial;
-        objects.list.extend(more.list);
-        for var in more.vars {
-            self.budget.step(objects.vars.len())?;
-            objects.add_var(var)?;
-        }
-        Ok(())
+        Ok(BuildObjects { list, are_partial: read.is_partial, vars: Vec::new() })
     }
 
     /// Refuses duplicate ids.

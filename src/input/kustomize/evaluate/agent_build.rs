@@ -229,17 +229,17 @@ impl<'a> BuildEvaluation<'a> {
     pub(super) fn apply_agent_above(
         &mut self,
         build: &AgentBuild,
-        mut objects: BuildObjects,
-    ) -> BuildResult<BuildObjects> {
+        objects: &mut BuildObjects,
+    ) -> BuildResult {
         if let Some((reason, place)) = &build.unknown {
             return Err(EvaluationError::Undetermined(reason.clone())).at(place);
         }
         if build.is_above_root {
             self.is_above_root = true;
-            objects = self.add_components(&build.node, objects)?;
-            self.transform(&build.node, &mut objects)?;
+            self.add_components(&build.node, objects)?;
+            self.transform(&build.node, objects)?;
         }
-        Ok(objects)
+        Ok(())
     }
 
     /// Applies the changes of Flux to built objects.
