@@ -7,7 +7,7 @@ use yaml_serde::Value;
 
 use super::generated;
 use super::listed::ListedTarget;
-use super::object::{Behavior, BuildObject, Id, scalar_text};
+use super::object::{Behavior, BuildObject, Id, scalar_text, value_at};
 use super::overlay::OverlayBase;
 use super::references::{self, Configuration, NameReference};
 use super::resource_file::no_resource;
@@ -62,12 +62,11 @@ impl BuildEvaluation<'_> {
         self.apply_flux(directory, &mut objects)?;
         // kustomize drops objects with this annotation from its output. A request for sipgen alone is one.
         let is_request = |object: &BuildObject| {
-            let kind = object.text(&["kind"]);
+            let kind = object.kind();
             kind != host::KIND && self.wanted.vital_kinds.contains(&kind.as_str())
         };
         objects.retain(|object| {
-            let annotations = object.value.get("metadata").and_then(|it| it.get("annotations"));
-            let local = annotations.and_then(|annotations| annotations.get(LOCAL_CONFIG));
+            let local = value_at(&object.value, &["metadata", "annotations", LOCAL_CONFIG]);
             local.is_none_or(|value| scalar_text(value).as_deref() == Some("false"))
                 || is_request(object)
         });

@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 use yaml_serde::{Mapping, Value};
 
-use super::object::{Behavior, BuildObject, scalar_text, set_at, text_at};
+use super::object::{Behavior, BuildObject, scalar_text, set_at, text_at, value_at};
 use super::{BuildEvaluation, EvaluationError, StepResult, refuse};
 use crate::base::api::kustomization::{GeneratorOptions, KustomizeGenerator, unquoted};
 use crate::base::finding::{ForeignValue, Place, RouteStep};
@@ -146,39 +146,29 @@ fn base64(content: &[u8]) -> String {
 }
 
 /// Merges a generated object into an existing one, or replaces its data, as the behavior requires.
-pub(super) fn absorb(
-    old: &mut BuildObject,
-    mut new: BuildObject,
-    behavior: Behavior,
-    place: &Place,
-) {
-    // The pairs of both; values become strings, whatever type they had.
-    let joined = |field: &'static str, above: Option<&str>| -> Option<(Value, Value)> {
-        let pairs_of = |object: &Mapping| -> Option<Mapping> {
-            let pairs = match above {
-                Some(above) => object.get(above)?.get(field),
-                None => object.get(field),
-            };
-            pairs?.as_mapping().cloned()
-        };
-        let mut joined = pairs_of(&old.value).unwrap_or_default();
-        joined.extend(pairs_of(&new.value).into_iter().flatten());
-        let texts = joined.values_mut();
-        texts.for_each(|value| *value = Value::from(scalar_text(value).unwrap_or_default()));
-        (!joined.is_empty()).then(|| (field.into(), joined.into()))
-    };
-    let name =
-        |field| Some((Value::from(field), text_at(&old.value, &["metadata", field])?.into()));
-    let metadata: Mapping = ["name", "namespace"]
-        .into_iter()
-        .filter_map(name)
-        .chain(["labels", "annotations"].into_iter().filter_map(|it| joined(it, Some("metadata"))))
-        .collect();
-    let merged = ["data", "binaryData"].into_iter().filter(|_| behavior == Behavior::Merge);
-    let data: Vec<_> = merged.filter_map(|field| joined(field, None)).collect();
-    new.value.insert("metadata".into(), metadata.into());
-    new.value.extend(data);
-    old.value = new.value;
+pub(super) fn absorb(old: &mut BuildObject, new: BuildObject, behavior: Behavior, place: &Place) {
+    let mut made = new.value.clone();
+    made.insert("metadata".into(), Mapping::new().into());
+    for route in [["metadata", "name"], ["metadata", "namespace"]] {
+        if let Some(text) = text_at(&old.value, &route) {
+            set_at(&mut made, &route, text.into());
+        }
+    }
+    let mut joined: Vec<&[&str]> = vec![&["metadata", "labels"], &["metadata", "annotations"]];
+    if behavior == Behavior::Merge {
+        joined.extend([&["data"][..], &["binaryData"]]);
+    }
+    for route in joined {
+        let both = [&old.value, &new.value].into_iter();
+        let pairs = both.filter_map(|object| value_at(object, route)?.as_mapping()).flatten();
+        // Values become strings, whatever type they had.
+        let text = |value: &Value| Value::from(scalar_text(value).unwrap_or_default());
+        let pairs: Mapping = pairs.map(|(key, value)| (key.clone(), text(value))).collect();
+        if !pairs.is_empty() {
+            set_at(&mut made, route, pairs.into());
+        }
+    }
+    old.value = made;
     // A merged object keeps its name suffix hash only if both generators ask for one.
     old.needs_hash &= new.needs_hash;
     // Later messages about these fields point at the generator.

@@ -101,52 +101,38 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
 /// Returns an object as Go writes it: like YAML 1.2, but texts that YAML 1.1 reads as other types have
 /// quotes.
 pub(super) fn to_text(object: &Mapping) -> Result<String, Error> {
-    let mut object = Value::Mapping(object.clone());
-    let write = |object: &Value| yaml_serde::to_string(object).map_err(|_| Error::Unwritable);
-    let text = write(&object)?;
+    let write = |object: &Mapping| yaml_serde::to_string(object).map_err(|_| Error::Unwritable);
+    let text = write(object)?;
     let used: HashSet<char> = text.chars().filter(|char| PRIVATE_USE.contains(char)).collect();
     let mut quote = PRIVATE_USE.filter(|char| !used.contains(char));
     let quote = quote.next().ok_or(Error::Unwritable)?;
-    if !mark_other_types(&mut object, quote) {
-        return Ok(text);
-    }
-    Ok(write(&object)?.replace(quote, "\""))
+    let marked = marked_mapping(object, quote);
+    if marked == *object { Ok(text) } else { Ok(write(&marked)?.replace(quote, "\"")) }
 }
 
 const PRIVATE_USE: RangeInclusive<char> = '\u{e000}'..='\u{f8ff}';
 
-/// Puts a character around each text that YAML 1.1 reads as another type. Returns whether there is
-/// one.
-fn mark_other_types(value: &mut Value, quote: char) -> bool {
-    let marked = |text: &str| {
-        let is_other = !text.is_empty() && plain(text).is_none_or(|value| !value.is_string());
-        is_other.then(|| Value::from(format!("{quote}{text}{quote}")))
-    };
+/// Puts a character around each text that YAML 1.1 reads as another type.
+fn marked(value: &Value, quote: char) -> Value {
     match value {
-        Value::String(text) => match marked(text) {
-            Some(new) => {
-                *value = new;
-                true
-            }
-            None => false,
-        },
-        Value::Sequence(items) => {
-            items.iter_mut().fold(false, |any, item| mark_other_types(item, quote) | any)
-        }
-        Value::Mapping(mapping) => {
-            let mut any = false;
-            let entries = std::mem::take(mapping).into_iter();
-            *mapping = entries
-                .map(|(key, mut value)| {
-                    let new = key.as_str().and_then(marked);
-                    any |= mark_other_types(&mut value, quote) | new.is_some();
-                    (new.unwrap_or(key), value)
-                })
-                .collect();
-            any
-        }
-        _ => false,
+        Value::String(text) => marked_text(text, quote).unwrap_or_else(|| value.clone()),
+        Value::Sequence(items) => items.iter().map(|item| marked(item, quote)).collect(),
+        Value::Mapping(mapping) => marked_mapping(mapping, quote).into(),
+        _ => value.clone(),
     }
+}
+
+fn marked_mapping(mapping: &Mapping, quote: char) -> Mapping {
+    let entries = mapping.iter().map(|(key, value)| {
+        let new = key.as_str().and_then(|text| marked_text(text, quote));
+        (new.unwrap_or_else(|| key.clone()), marked(value, quote))
+    });
+    entries.collect()
+}
+
+fn marked_text(text: &str, quote: char) -> Option<Value> {
+    let is_other = !text.is_empty() && plain(text).is_none_or(|value| !value.is_string());
+    is_other.then(|| Value::from(format!("{quote}{text}{quote}")))
 }
 
 /// Returns the value of an unquoted scalar. JSON, in which Go keeps objects, has no infinity.

@@ -127,12 +127,9 @@ impl Id {
 
     /// Reads the id of an object.
     pub(super) fn from_object(object: &Mapping) -> Self {
-        let metadata = object.get("metadata").and_then(Value::as_mapping);
-        let text = |mapping: Option<&Mapping>, key: &str| {
-            mapping.and_then(|mapping| mapping.get(key)).and_then(scalar_text).unwrap_or_default()
-        };
-        let (name, namespace) = (text(metadata, "name"), text(metadata, "namespace"));
-        Id::new(&text(Some(object), "apiVersion"), text(Some(object), "kind"), name, namespace)
+        let text = |route: &[&str]| text_at(object, route).unwrap_or_default();
+        let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
+        Id::new(&text(&["apiVersion"]), text(&["kind"]), name, namespace)
     }
 
     /// Returns the namespace that is compared.
@@ -338,11 +335,9 @@ impl BuildObject {
     /// Turns all annotations into strings, as kustomize does at the end of a build, and where it records
     /// a previous id among them.
     pub(super) fn spell_annotations(&mut self) {
-        let metadata =
-            self.value.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
-        for value in
-            metadata.and_then(Value::as_mapping_mut).into_iter().flat_map(Mapping::values_mut)
-        {
+        let metadata = self.value.get_mut("metadata");
+        let annotations = metadata.and_then(|it| it.get_mut("annotations")?.as_mapping_mut());
+        for value in annotations.into_iter().flat_map(Mapping::values_mut) {
             if !value.is_null() && !value.is_string() {
                 *value = Value::from(scalar_text(value).unwrap_or_default());
             }
@@ -384,10 +379,15 @@ pub(super) fn set_at(mut mapping: &mut Mapping, route: &[&str], value: Value) ->
     mapping.insert((*last).into(), value)
 }
 
+/// Returns the value at a route of keys.
+pub(super) fn value_at<'a>(mapping: &'a Mapping, route: &[&str]) -> Option<&'a Value> {
+    let (first, rest) = route.split_first()?;
+    rest.iter().try_fold(mapping.get(*first)?, |value, key| value.get(*key))
+}
+
 /// Returns the scalar at a route of keys as text.
 pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
-    let (first, rest) = route.split_first()?;
-    scalar_text(rest.iter().try_fold(mapping.get(*first)?, |value, key| value.get(*key))?)
+    scalar_text(value_at(mapping, route)?)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use kube::core::SelectorExt;
 use regex::Regex;
 use yaml_serde::Value;
 
-use super::object::{BuildObject, Id, scalar_text};
+use super::object::{BuildObject, Id, scalar_text, value_at};
 use super::{EvaluationError, StepResult};
 use crate::base::api::kustomization::PatchTarget;
 use crate::base::api::label_query;
@@ -152,8 +152,7 @@ fn are_met(selector: &kube::core::Selector, object: &BuildObject, field: &str) -
     if selector.selects_all() {
         return true;
     }
-    let metadata = object.value.get("metadata").and_then(|metadata| metadata.get(field));
-    let values = metadata
+    let values = value_at(&object.value, &["metadata", field])
         .and_then(Value::as_mapping)
         .into_iter()
         .flatten()

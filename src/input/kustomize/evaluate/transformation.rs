@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use yaml_serde::Value;
 
 use super::budget::VALUE_BYTES;
-use super::object::{BuildObject, Id};
+use super::object::{BuildObject, Id, value_at};
 use super::patches::{JSON_PATCHES, MERGE_PATCHES, PATCHES};
 use super::replacement::Replacement;
 use super::{
@@ -117,8 +117,7 @@ impl BuildEvaluation<'_> {
         let bytes = count.saturating_mul(name.len() + value.len() + VALUE_BYTES);
         self.budget.allocate(bytes).at(place)?;
         for object in objects {
-            let metadata = object.value.get("metadata");
-            let pairs = metadata.and_then(|metadata| metadata.get(field));
+            let pairs = value_at(&object.value, &["metadata", field]);
             if pairs.is_some_and(|pairs| !pairs.is_mapping() && !pairs.is_null()) {
                 let shown = object.id().shown();
                 return refuse(format!("`metadata.{field}` of the {shown} is not a mapping"))
