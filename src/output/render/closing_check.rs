@@ -135,22 +135,22 @@ impl RenderedPatches<'_> {
         build
             .apply(&kustomization.patches, file, &self.overlay)
             .map_err(|problem| self.finding(&problem.to_string(), None, NAME_HELP))?;
-        for (position, object) in build.objects().enumerate() {
+        for (position, (before, after)) in build.objects().enumerate() {
             let planned = by_position.get(&position);
             let named = || {
-                let text = |key: &str| object.before.get("metadata")?.get(key)?.as_str();
+                let text = |key: &str| before.value.get("metadata")?.get(key)?.as_str();
                 text("name").unwrap_or_default().to_owned()
             };
-            let difference = match (planned, object.after) {
-                (_, None) => Some(format!("a patch deletes `{}`", named())),
-                (Some(planned), Some(after)) => planned
-                    .difference(object.before, after)
+            let difference = match planned {
+                _ if after.is_deleted => Some(format!("a patch deletes `{}`", named())),
+                Some(planned) => planned
+                    .difference(&before.value, &after.value)
                     .map(|what| format!("`{}` would have {what}", planned.host.key)),
-                (None, Some(after)) => changed_field(self.allowed, object.before, after)
+                None => changed_field(self.allowed, &before.value, &after.value)
                     .map(|field| format!("`{}` would have another value of `{field}`", named())),
             };
             let difference = difference.or_else(|| {
-                let is_right = object.has_only_new_metadata();
+                let is_right = after.has_only_new_metadata();
                 (!is_right).then(|| format!("a patch changes more of `{}` than planned", named()))
             });
             if let Some(why) = difference {

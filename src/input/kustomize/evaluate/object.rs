@@ -38,7 +38,7 @@ pub(crate) struct BuildObject {
     /// Names of the variables that take their value from it.
     pub(super) vars: Vec<String>,
     /// Set if a patch has deleted it. It stays in its list until all patches have run.
-    pub(super) is_deleted: bool,
+    pub(crate) is_deleted: bool,
 }
 
 /// A generator's behavior towards an existing object of the same id.

@@ -36,14 +36,6 @@ pub(crate) struct OverlayBuild<'a> {
     index: ObjectIndex,
 }
 
-/// An object before and after the patches of an overlay.
-pub(crate) struct PatchedObject<'a> {
-    pub(crate) before: &'a Mapping,
-    /// `None` if a patch deletes it.
-    pub(crate) after: Option<&'a Mapping>,
-    changed: &'a BuildObject,
-}
-
 /// A file of patches.
 pub(crate) enum PatchFile<'a> {
     Text(&'a str),
@@ -154,23 +146,13 @@ impl OverlayBuild<'_> {
         })
     }
 
-    /// Returns an object.
-    pub(crate) fn object(&self, position: usize) -> Option<PatchedObject<'_>> {
-        let changed = self.after.list.get(position)?;
-        Some(PatchedObject {
-            before: &self.before.get(position)?.value,
-            after: (!changed.is_deleted).then_some(&changed.value),
-            changed,
-        })
-    }
-
-    /// Returns the objects, by position.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = PatchedObject<'_>> {
-        (0..self.before.len()).filter_map(|position| self.object(position))
+    /// Returns the objects before and after the patches, by position.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = (&BuildObject, &BuildObject)> {
+        self.before.iter().zip(&self.after.list)
     }
 }
 
-impl PatchedObject<'_> {
+impl BuildObject {
     /// Returns whether patches changed only labels and annotations, of the known and the unknown
     /// fields.
     pub(crate) fn has_only_new_metadata(&self) -> bool {
@@ -179,8 +161,7 @@ impl PatchedObject<'_> {
             steps.next() == Some(Some("metadata"))
                 && matches!(steps.next(), Some(Some("labels" | "annotations")))
         };
-        let mut changes = self.changed.changes.iter();
-        changes.all(|change| is_pair(&change.route))
+        self.changes.iter().all(|change| is_pair(&change.route))
     }
 }
 
@@ -201,8 +182,8 @@ mod tests {
         build.add_known_labels(host, ["old"].into_iter());
         let file = |_: &str| Some(PatchFile::Text(patch));
         build.apply(&patches, file, Utf8Path::new("o")).unwrap();
-        let object = build.object(host).unwrap();
-        object.after.map(|_| object.has_only_new_metadata())
+        let (_, object) = build.objects().nth(host).unwrap();
+        (!object.is_deleted).then(|| object.has_only_new_metadata())
     }
 
     #[test]
