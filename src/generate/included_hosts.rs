@@ -17,7 +17,7 @@ use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout;
 use crate::base::text::counted;
 use crate::base::tree::Tree;
-use crate::input::kustomize::{AgentBuild, BuildObject, Builds, BuiltDirectory, DeliveredBuild};
+use crate::input::kustomize::{AgentBuild, BuildObject, Builds, DeliveredBuild};
 use crate::input::load::Files;
 use crate::output::render::{HostsByDirectory, PlannedHost};
 use crate::review::lint::label_user;
@@ -142,14 +142,12 @@ impl<'a> CompleteRepo<'a> {
             hosts.iter().filter_map(|planned| planned.host.file.as_deref()).collect();
         let is_vital =
             |file: &Utf8Path| is_changed && (files.contains(file) || file.starts_with(top));
-        let built = BuiltDirectory { directory, agent, is_restricted: false, is_vital: &is_vital };
-        let delivered = builds.delivered_by(&self.repo, &built);
+        let delivered = builds.delivered_by(&self.repo, directory, agent, is_vital);
         let is_unknown = |it: &Finding| hosts.is_empty() && it.code == Code::DirectoryUnread;
         let delivered = match delivered {
             // Without hosts, the part that is known suffices.
             Err(Some(finding)) if compares_hosts && is_unknown(&finding) => {
-                let built = BuiltDirectory { is_vital: &|_| false, ..built };
-                builds.delivered_by(&self.repo, &built)
+                builds.delivered_by(&self.repo, directory, agent, |_| false)
             }
             delivered => delivered,
         };

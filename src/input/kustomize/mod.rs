@@ -30,9 +30,9 @@ use crate::input::load::kustomize::ListEntry;
 pub(crate) use crate::input::load::kustomize::join;
 pub use evaluate::EvaluationError;
 pub(crate) use evaluate::{
-    AgentBuild, BuildObject, BuiltDirectory, DeliveredBuild, DeliveredDocument, EvaluatedFiles,
-    EvaluationResult, OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming,
-    SubstitutionVariables, is_cluster_scoped, is_remote, patched,
+    AgentBuild, BuildObject, DeliveredBuild, DeliveredDocument, EvaluatedFiles, EvaluationResult,
+    OverlayBase, OverlayBases, OverlayBuild, PatchFile, Renaming, SubstitutionVariables,
+    is_cluster_scoped, is_remote, patched,
 };
 pub use generators::ReachedGenerator;
 pub use levels::{ListField, Listing};

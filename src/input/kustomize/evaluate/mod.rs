@@ -122,17 +122,6 @@ pub(crate) struct DeliveredBuild {
     index: ObjectIndex,
 }
 
-/// A directory whose build is evaluated.
-pub(crate) struct BuiltDirectory<'a> {
-    pub(crate) directory: &'a Utf8PathBuf,
-    /// Changes of the agent's object that applies it.
-    pub(crate) agent: Option<&'a AgentBuild>,
-    /// Set if kustomize refuses files outside of the kustomization's directory.
-    pub(crate) is_restricted: bool,
-    /// Selects the files whose objects must be known.
-    pub(crate) is_vital: &'a (dyn Fn(&Utf8Path) -> bool + Sync),
-}
-
 /// The files to evaluate.
 #[derive(Default)]
 pub(crate) struct EvaluatedFiles<'a> {
@@ -341,35 +330,41 @@ impl Builds {
         let values = variables.into_iter().map(|(name, it)| (name, Some((it, place.clone()))));
         let variables = SubstitutionVariables { values: values.collect(), ..Default::default() };
         agent.variables = Some(variables).filter(|it| !it.values.is_empty());
-        let (agent, is_restricted) = (Some(&agent), true);
-        let built = BuiltDirectory { directory, agent, is_restricted, is_vital: &|_| true };
-        let objects = self.objects_of(repo, &built).map_err(|failure| failure.problem)?;
+        let is_restricted = true;
+        let objects = self
+            .objects_of(repo, directory, Some(&agent), is_restricted, |_| true)
+            .map_err(|failure| failure.problem)?;
         Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
     }
 
-    /// Returns the objects that a directory's build delivers, in no particular order.
+    /// Returns the objects that a directory's build delivers, in no particular order. `agent` has the
+    /// changes of the object that applies it. Files outside of a kustomization's directory are refused
+    /// if `is_restricted` is set. The objects of the files that `is_vital` selects must be known.
     fn objects_of(
         &self,
         repo: &Files,
-        built: &BuiltDirectory<'_>,
+        directory: &Utf8PathBuf,
+        agent: Option<&AgentBuild>,
+        is_restricted: bool,
+        is_vital: impl Fn(&Utf8Path) -> bool,
     ) -> BuildResult<Vec<BuildObject>> {
-        let below: Vec<Utf8PathBuf> = self.below(built.directory).into_keys().collect();
+        let below: Vec<Utf8PathBuf> = self.below(directory).into_keys().collect();
         let read =
             |file: &Utf8PathBuf| Some((file.clone(), ResourceFile::new(repo, file, &[], true)?));
         let read = below.par_iter().filter_map(read).collect();
-        let vital = below.iter().filter(|file| (built.is_vital)(file));
-        let agents = built.agent.iter().map(|build| (built.directory.clone(), (*build).clone()));
+        let vital = below.iter().filter(|file| is_vital(file));
         let wanted = EvaluatedFiles {
             vital: vital.map(|file| Arc::from(file.as_path())).collect(),
-            is_restricted: built.is_restricted,
-            agents: agents.collect(),
+            is_restricted,
+            agents: agent.map(|build| (directory.clone(), build.clone())).into_iter().collect(),
             ..EvaluatedFiles::default()
         };
         let budget = BuildBudget::default();
-        BuildEvaluation::new(self, repo, &wanted, &read, &budget).build(built.directory)
+        BuildEvaluation::new(self, repo, &wanted, &read, &budget).build(directory)
     }
 
-    /// Evaluates the build of a directory as an agent applies it.
+    /// Evaluates the build of a directory as an agent applies it. The objects of the files that
+    /// `is_vital` selects must be known.
     ///
     /// # Errors
     ///
@@ -377,17 +372,19 @@ impl Builds {
     pub(crate) fn delivered_by(
         &self,
         repo: &Files,
-        built: &BuiltDirectory<'_>,
+        directory: &Utf8PathBuf,
+        agent: Option<&AgentBuild>,
+        is_vital: impl Fn(&Utf8Path) -> bool,
     ) -> Result<DeliveredBuild, Option<Finding>> {
         let delivered = |objects| DeliveredBuild { index: ObjectIndex::new(&objects), objects };
-        let objects = self.objects_of(repo, built);
+        let objects = self.objects_of(repo, directory, agent, false, is_vital);
         objects.map(delivered).map_err(|failure| match failure.problem {
             EvaluationError::Refused(_) | EvaluationError::Unapplied(_) => {
-                failure.finding(built.directory, built.agent.map(AgentBuild::source))
+                failure.finding(directory, agent.map(AgentBuild::source))
             }
             EvaluationError::Beyond(_)
             | EvaluationError::TooLarge(_)
-            | EvaluationError::Undetermined(_) => Some(failure.uncompared(built.directory)),
+            | EvaluationError::Undetermined(_) => Some(failure.uncompared(directory)),
         })
     }
 
