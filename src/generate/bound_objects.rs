@@ -37,8 +37,8 @@ pub(super) fn findings(
     for (cluster, listing) in listings {
         let role_labels = site.valid_cluster(cluster).map(|it| role_labels(site, it));
         let role_labels = role_labels.unwrap_or_default();
-        for target in builds.targets(&listing.component, &listing.directory, delivered) {
-            let object = target.object;
+        let targets = builds.targets(&listing.component, &listing.directory, delivered);
+        for (object, undone_at) in targets {
             let kind = object.value.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();
             let metadata = object.value.get("metadata");
             let text = |field: &str| metadata?.get(field)?.as_str();
@@ -46,7 +46,7 @@ pub(super) fn findings(
             let namespace = text("namespace").unwrap_or(cluster.namespace.as_str());
             let (mistake, place) = if namespace != cluster.namespace.as_str() {
                 (BindingMistake::OtherNamespace, listing.place.clone())
-            } else if let Some(place) = target.undone_at {
+            } else if let Some(place) = undone_at {
                 // The user's own patch, or the entry of the component.
                 let is_patch = !place.file().starts_with(&site.settings.output)
                     && *place.file() != object.origin.file;

@@ -12,22 +12,16 @@ use crate::base::api::kustomization::Patch;
 use crate::base::finding::Place;
 use crate::input::kustomize::Builds;
 
-/// An object that a component patches.
-pub(crate) struct ComponentTarget<'d> {
-    pub(crate) object: &'d BuildObject,
-    /// The place that undoes a patch, or that of the field in the object's own document.
-    pub(crate) undone_at: Option<Place>,
-}
-
 impl Builds {
     /// Returns the objects of a build that a component patches where a kustomization lists it. A
-    /// patch that would change its object once more is undone.
+    /// patch that would change its object once more is undone: by the returned place, or that of the
+    /// field in the object's own document.
     pub(crate) fn targets<'d>(
         &self,
         component: &Utf8Path,
         listed_in: &Utf8Path,
         delivered: &'d DeliveredBuild,
-    ) -> Vec<ComponentTarget<'d>> {
+    ) -> Vec<(&'d BuildObject, Option<Place>)> {
         let node = self.nodes.get(component);
         let entries = node.and_then(|node| node.kustomization.patches.as_ref());
         let patches: Vec<_> = entries.into_iter().flatten().filter_map(read).collect();
@@ -40,8 +34,7 @@ impl Builds {
                 patches.iter().filter(|(selector, _)| selector.selects_as(object, &there));
             let mut selecting = selecting.map(|(_, patch)| patch).peekable();
             if selecting.peek().is_some() {
-                let undone_at = selecting.find_map(|patch| undone(object, patch));
-                targets.push(ComponentTarget { object, undone_at });
+                targets.push((object, selecting.find_map(|patch| undone(object, patch))));
             }
         }
         targets
