@@ -114,21 +114,18 @@ impl BuildEvaluation<'_> {
                 !matches!(&parsed, Some(ParsedPatch::Merge(patches)) if patches.is_empty());
             match parsed {
                 Some(parsed) => patched.apply(parsed, entry.target, list).at(&place)?,
-                None => self.leave_patch(patched.objects, entry.text).at(&place)?,
+                None => {
+                    let why =
+                        format!("the patch `{}` is not in the repo", masked_value(entry.text));
+                    self.leave_to_kustomize(patched.objects, why).at(&place)?;
+                    patched.objects.are_partial = true;
+                }
             }
         }
         if !has_patch {
             return refuse(format!("`{list}` has no patch")).at(&node.origin.at([list]));
         }
         patched.objects.list.retain(|object| !object.is_deleted);
-        Ok(())
-    }
-
-    /// Leaves a patch of unknown content to kustomize.
-    fn leave_patch(&self, objects: &mut BuildObjects, path: &str) -> StepResult {
-        let why = format!("the patch `{}` is not in the repo", masked_value(path));
-        self.leave_to_kustomize(objects, why)?;
-        objects.are_partial = true;
         Ok(())
     }
 

@@ -33,11 +33,10 @@ impl BuildEvaluation<'_> {
         // The order of kustomize's built-in transformers.
         let added = self.added_by_agent(&node.directory);
         let both = || [Some(node), added].into_iter().flatten();
-        for node in both() {
-            self.apply_patches(MERGE_PATCHES, node, objects)?;
-        }
-        for node in both() {
-            self.apply_patches(PATCHES, node, objects)?;
+        for list in [MERGE_PATCHES, PATCHES] {
+            for node in both() {
+                self.apply_patches(list, node, objects)?;
+            }
         }
         // Agents write these fields over those of the kustomization.
         let naming = |field: fn(&Kustomization) -> &Option<String>| {
