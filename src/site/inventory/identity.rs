@@ -9,7 +9,7 @@
 //! At most one of the hosts of a machine is assigned. Of hosts that may be one machine, the others are
 //! chosen last. So a mistake in an address never blocks a site whose hosts differ.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::host::{Host, SameMachine};
 use super::registration::bmc_address;
@@ -60,37 +60,25 @@ pub(crate) struct SharedIdentity<'a> {
     pub(crate) hosts: Vec<(usize, &'a Host)>,
 }
 
-/// Host and port of a BMC.
-type Endpoint = (String, String);
-
 /// Returns the identities that several hosts share, in the order of hosts. The numbers may be those
 /// of sites, so several hosts may have one.
 pub(crate) fn shared<'a>(
     hosts: impl Iterator<Item = (usize, &'a Host)>,
 ) -> Vec<SharedIdentity<'a>> {
-    let mut macs: HashMap<MacAddress, Vec<usize>> = HashMap::new();
-    let mut serials: HashMap<&str, Vec<usize>> = HashMap::new();
-    let mut endpoints: HashMap<Endpoint, Vec<(usize, Option<String>)>> = HashMap::new();
     let hosts: Vec<(usize, &Host)> = hosts.collect();
-    for (index, (_, host)) in hosts.iter().enumerate() {
-        for mac in known_macs(host) {
-            let sharing = macs.entry(mac).or_default();
-            if sharing.last() != Some(&index) {
-                sharing.push(index);
-            }
-        }
-        if let Some(serial) = &host.hardware.serial {
-            serials.entry(serial).or_default().push(index);
-        }
-        if let Some(Ok(address)) = bmc_address(host) {
-            let bmc = address.identity();
-            endpoints.entry(bmc.endpoint).or_default().push((index, bmc.system));
-        }
-    }
+    let indexed = || hosts.iter().enumerate().map(|(index, (_, host))| (index, *host));
+    let macs = indexed().flat_map(|(index, host)| known_macs(host).map(move |mac| (mac, index)));
+    let serials =
+        indexed().filter_map(|(index, host)| Some((host.hardware.serial.as_deref()?, index)));
+    let endpoints = indexed().filter_map(|(index, host)| {
+        let bmc = bmc_address(host)?.ok()?.identity();
+        Some((bmc.endpoint, (bmc.system, index)))
+    });
     let mut shared: Vec<(Vec<usize>, Identity)> = Vec::new();
-    for (mac, sharing) in macs.into_iter().filter(|(_, sharing)| sharing.len() > 1) {
-        let boots = |index: &usize| hosts[*index].1.network.boot_mac == Some(mac);
-        let booting = sharing.iter().filter(|index| boots(index)).count();
+    for (mac, mut sharing) in grouped(macs) {
+        sharing.dedup();
+        let boots = |index: &&usize| hosts[**index].1.network.boot_mac == Some(mac);
+        let booting = sharing.iter().filter(boots).count();
         // The USB interfaces of BMCs have one local address in every machine.
         if booting > 0 || mac.is_universal() {
             let is_boot = booting == sharing.len();
@@ -98,10 +86,10 @@ pub(crate) fn shared<'a>(
             shared.push((sharing, identity(mac)));
         }
     }
-    for (serial, sharing) in serials {
+    for (serial, sharing) in grouped(serials) {
         shared.push((sharing, Identity::Serial(serial.into())));
     }
-    for sharing in endpoints.into_values().flat_map(by_system) {
+    for sharing in grouped(endpoints).into_values().flat_map(by_system) {
         let bmc = hosts[sharing[0]].1.bmc();
         let address = bmc.map(|bmc| without_user(&bmc.address));
         shared.push((sharing, Identity::Bmc(address.unwrap_or_default())));
@@ -116,8 +104,8 @@ pub(crate) fn shared<'a>(
 }
 
 /// Groups the hosts behind one BMC by system. An address without a system may mean any.
-fn by_system(hosts: Vec<(usize, Option<String>)>) -> Vec<Vec<usize>> {
-    let mut by_system = grouped(hosts.into_iter().map(|(index, system)| (system, index)));
+fn by_system(hosts: Vec<(Option<String>, usize)>) -> Vec<Vec<usize>> {
+    let mut by_system = grouped(hosts);
     let systemless = by_system.remove(&None).unwrap_or_default();
     if by_system.is_empty() {
         return vec![systemless];
