@@ -16,6 +16,7 @@ use crate::base::api::names::{HostKey, ObjectName, SecretKey};
 use crate::base::api::network_data::{MalformedNetworkData, SECRET_KEYS};
 use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::{Code, Finding, Origin};
+use crate::base::grouping::grouped;
 use crate::input::kustomize::{Builds, ReachedGenerator};
 use crate::input::load::Files;
 
@@ -143,18 +144,17 @@ impl Networks {
             let Origin { file, first_line, .. } = &held.field.origin;
             (file.clone(), *first_line)
         };
-        let is_named = |held: &&LocatedNetworkData| named.contains(&held.holder.key);
         // Several builds may put one Secret into several namespaces. It is named if a host of any
         // of these names it.
-        let named_places: HashSet<_> = secrets.clone().filter(is_named).map(place).collect();
-        let mut unnamed = BTreeMap::new();
-        for held in secrets.filter(|it| !is_named(it) && !it.is_live && has_networks(it)) {
+        let unnamed = |alike: Vec<&LocatedNetworkData>| {
+            let is_named = alike.iter().any(|held| named.contains(&held.holder.key));
+            let mut unnamed = alike.into_iter().filter(|_| !is_named);
+            let held = unnamed.find(|held| !held.is_live && has_networks(held))?;
             let (key, origin) = (held.holder.key.clone(), held.field.origin.clone());
-            let secret = || UnnamedNetworkData { key, origin };
-            unnamed.entry(place(held)).or_insert_with(secret);
-        }
-        unnamed.retain(|place, _| !named_places.contains(place));
-        unnamed.into_values().collect()
+            Some(UnnamedNetworkData { key, origin })
+        };
+        let by_place = grouped(secrets.map(|held| (place(held), held)));
+        by_place.into_values().filter_map(unnamed).collect()
     }
 
     /// Returns the rendered hosts whose Secret no build renders, with its position.
