@@ -115,14 +115,12 @@ impl Cpus {
         architecture: Option<String>,
         flags: impl Iterator<Item = &'f str>,
     ) -> Self {
-        let mut text = String::new();
-        for flag in flags.map(str::trim).filter(|flag| !flag.is_empty()) {
-            text.push(' ');
-            text.push_str(&flag.to_ascii_lowercase());
-        }
+        let flags = flags.map(str::trim).filter(|flag| !flag.is_empty());
+        let mut text: String = flags.flat_map(|flag| [" ", flag]).collect();
         if !text.is_empty() {
             text.push(' ');
         }
+        text.make_ascii_lowercase();
         Self { model, architecture, flags: text.into() }
     }
 
