@@ -21,7 +21,7 @@ pub(super) struct VariableExpression {
 }
 
 /// Returns whether a text has a character that ends at this offset within it.
-type Accepts = fn(char, usize) -> bool;
+type Accepts<'a> = &'a dyn Fn(char, usize) -> bool;
 
 const END: char = '\0';
 const OPEN: &[u8] = b"${";
@@ -75,7 +75,7 @@ impl<'t> EnvsubstParser<'t> {
 
     /// Parses text up to an expression, or to what it does not accept. Before another `$`, `$` has no
     /// meaning if it is among `escapes`; so has `\` before `/` and `\`.
-    fn text(&mut self, escapes: &str, accepts: Accepts) -> StepResult<Vec<u8>> {
+    fn text(&mut self, escapes: &str, accepts: Accepts<'_>) -> StepResult<Vec<u8>> {
         let start = self.at;
         let mut text = Vec::new();
         loop {
@@ -109,12 +109,12 @@ impl<'t> EnvsubstParser<'t> {
     pub(super) fn parts(&mut self) -> StepResult<Vec<TemplatePart>> {
         let mut parts = Vec::new();
         while self.peek() != END {
-            parts.push(self.argument("$", |_, _| true)?);
+            parts.push(self.argument("$", &|_, _| true)?);
         }
         Ok(parts)
     }
 
-    fn word(&mut self, accepts: Accepts) -> StepResult<String> {
+    fn word(&mut self, accepts: Accepts<'_>) -> StepResult<String> {
         Ok(String::from_utf8_lossy(&self.text("", accepts)?).into_owned())
     }
 
@@ -125,10 +125,10 @@ impl<'t> EnvsubstParser<'t> {
         if self.depth > MAX_DEPTH {
             return Err(too_large());
         }
-        let is_of_name: Accepts = |char, _| char.is_alphanumeric() || char == '_';
+        let is_of_name: Accepts<'_> = &|char, _| char.is_alphanumeric() || char == '_';
         let (variable, operator, arguments);
         if self.peek() == '#' {
-            operator = self.word(|char, at| char == '#' && at == 1)?;
+            operator = self.word(&|char, at| char == '#' && at == 1)?;
             variable = self.word(is_of_name)?;
             arguments = Vec::new();
         } else {
@@ -144,59 +144,52 @@ impl<'t> EnvsubstParser<'t> {
     }
 
     fn operator(&mut self) -> StepResult<String> {
-        let accepts: Accepts = match self.peek() {
+        let first = self.peek();
+        let second = match first {
             ':' => {
                 self.read();
                 let next = self.peek();
                 // envsubst goes back by the width of the character that it looked at.
                 self.unread();
-                if matches!(next, '=' | '-' | '?' | '+') {
-                    |char, at| match at {
-                        1 => char == ':',
-                        2 => matches!(char, '=' | '-' | '?' | '+'),
-                        _ => false,
-                    }
-                } else {
-                    |char, at| char == ':' && at == 1
-                }
+                if matches!(next, '=' | '-' | '?' | '+') { "=-?+" } else { "" }
             }
-            '=' => |char, at| char == '=' && at == 1,
-            ',' | '^' => |char, at| matches!(char, ',' | '^') && at < 3,
-            '/' => |char, at| match at {
-                1 => char == '/',
-                2 => matches!(char, '/' | '#' | '%'),
-                _ => false,
-            },
-            '#' => |char, at| char == '#' && at < 3,
-            '%' => |char, at| char == '%' && at < 3,
+            '=' => "",
+            ',' | '^' => ",^",
+            '/' => "/#%",
+            '#' => "#",
+            '%' => "%",
             _ => return Ok(String::new()),
         };
-        self.word(accepts)
+        self.word(&|char, at| match at {
+            1 => char == first,
+            2 => second.contains(char),
+            _ => false,
+        })
     }
 
     fn arguments(&mut self, operator: &str) -> StepResult<Vec<TemplatePart>> {
         let mut arguments = Vec::new();
         match operator.chars().next() {
             None | Some(',' | '^') => {}
-            Some('#' | '%') => arguments.push(self.argument("", |char, _| char != '}')?),
+            Some('#' | '%') => arguments.push(self.argument("", &|char, _| char != '}')?),
             Some('/') => {
                 // The pattern may even have a `}`.
-                arguments.push(self.argument(ESCAPES, |char, _| char != '/')?);
-                self.word(|char, _| char == '/')?;
+                arguments.push(self.argument(ESCAPES, &|char, _| char != '/')?);
+                self.word(&|char, _| char == '/')?;
                 if self.peek() != '}' {
-                    arguments.push(self.argument(ESCAPES, |char, _| char != '}')?);
+                    arguments.push(self.argument(ESCAPES, &|char, _| char != '}')?);
                 }
             }
             Some(_) if operator == ":" => {
-                arguments.push(self.argument("", |char, _| char != ':' && char != '}')?);
+                arguments.push(self.argument("", &|char, _| char != ':' && char != '}')?);
                 if self.peek() != '}' {
-                    self.word(|char, _| char == ':')?;
-                    arguments.push(self.argument("", |char, _| char != '}')?);
+                    self.word(&|char, _| char == ':')?;
+                    arguments.push(self.argument("", &|char, _| char != '}')?);
                 }
             }
             Some(_) => {
                 while self.peek() != '}' {
-                    arguments.push(self.argument("", |char, _| char != '}')?);
+                    arguments.push(self.argument("", &|char, _| char != '}')?);
                 }
             }
         }
@@ -204,7 +197,7 @@ impl<'t> EnvsubstParser<'t> {
     }
 
     /// Parses an expression, or text as [`Self::text`] does.
-    fn argument(&mut self, escapes: &str, accepts: Accepts) -> StepResult<TemplatePart> {
+    fn argument(&mut self, escapes: &str, accepts: Accepts<'_>) -> StepResult<TemplatePart> {
         if self.rest().starts_with(OPEN) {
             self.at += OPEN.len();
             return self.expression().map(TemplatePart::Expression);
