@@ -31,15 +31,18 @@ struct NetworkEntry {
     cards: Vec<MacAddress>,
 }
 
-/// The reason why an interface of a host has no address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The reason why an interface of a host has no address. The display completes "host …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAddress {
     /// No network has this id.
-    NoSuchNetwork,
+    #[error("has no network `{0}` in its network data")]
+    NoSuchNetwork(String),
     /// The network has no static address, for example with DHCP.
-    NoStaticAddress,
+    #[error("has no address in its network `{0}`")]
+    NoStaticAddress(String),
     /// Machines beyond its link cannot reach its addresses.
-    LinkLocal,
+    #[error("has only a link-local address in its network `{0}`, which no other network reaches")]
+    LinkLocal(String),
 }
 
 /// The reason why a text is not network data. The display is one clause without the text itself.
@@ -301,12 +304,13 @@ impl NetworkData {
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
         // Several networks may share an id. The first address that counts wins.
         let same_id = || self.networks.iter().filter(|network| network.id == interface);
-        match same_id().find_map(NetworkEntry::reachable) {
-            Some(address) => Ok(address),
-            None if same_id().next().is_none() => Err(NoAddress::NoSuchNetwork),
-            None if same_id().all(|it| it.address.is_none()) => Err(NoAddress::NoStaticAddress),
-            None => Err(NoAddress::LinkLocal),
-        }
+        let reason = match same_id().find_map(NetworkEntry::reachable) {
+            Some(address) => return Ok(address),
+            None if same_id().next().is_none() => NoAddress::NoSuchNetwork,
+            None if same_id().all(|it| it.address.is_none()) => NoAddress::NoStaticAddress,
+            None => NoAddress::LinkLocal,
+        };
+        Err(reason(interface.to_owned()))
     }
 }
 
@@ -394,9 +398,9 @@ mod tests {
         let data =
             networks("- {id: dhcp, type: ipv4_dhcp}\n- {id: none, ip_address: <no value>}\n")
                 .unwrap();
-        assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress));
-        assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress));
-        assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork));
+        assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress("dhcp".to_owned())));
+        assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress("none".to_owned())));
+        assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork("oam".to_owned())));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::base::api::assignment::Claim;
 use crate::base::api::host::DETACHED_STATE;
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::api::network_data::NoAddress;
 use crate::site::inventory::host::{Host, SameMachine};
 use crate::site::inventory::networks::{NoAddressReason, NoNetworkData};
 use crate::site::inventory::requirements::UnmetRequirement;
@@ -193,13 +194,13 @@ fn reserving_mark(mark: &str) -> String {
 /// Describes why several hosts have no address. The display of `reason` describes one host.
 fn unaddressed(reason: &NoAddressReason) -> String {
     match reason {
-        NoAddressReason::NoNetwork(interface) => {
+        NoAddressReason::NoAddress(NoAddress::NoSuchNetwork(interface)) => {
             format!("without a network `{interface}` in the network data")
         }
-        NoAddressReason::NoAddress(interface) => {
+        NoAddressReason::NoAddress(NoAddress::NoStaticAddress(interface)) => {
             format!("without an address in the network `{interface}`")
         }
-        NoAddressReason::LinkLocal(interface) => {
+        NoAddressReason::NoAddress(NoAddress::LinkLocal(interface)) => {
             format!("with only a link-local address in the network `{interface}`")
         }
         NoAddressReason::NoData(NoNetworkData::Absent) => "without network data".into(),

@@ -20,7 +20,6 @@ use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host::{BareMetalHostSpec, BmcDetails};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{HostKey, Namespace, ObjectName};
-use crate::base::api::network_data::NoAddress;
 use crate::base::api::reservation::Tenants;
 use crate::base::finding::{Origin, Place, RouteStep};
 use crate::base::text::non_empty;
@@ -256,10 +255,6 @@ impl Host {
     fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, NoAddressReason> {
         let data = self.network.data.as_ref();
         let data = data.map_err(|reason| NoAddressReason::NoData(reason.clone()))?;
-        data.address(interface).map_err(|reason| match reason {
-            NoAddress::NoSuchNetwork => NoAddressReason::NoNetwork(interface.to_owned()),
-            NoAddress::NoStaticAddress => NoAddressReason::NoAddress(interface.to_owned()),
-            NoAddress::LinkLocal => NoAddressReason::LinkLocal(interface.to_owned()),
-        })
+        Ok(data.address(interface)?)
     }
 }

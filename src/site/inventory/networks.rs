@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use crate::base::api::host::Metadata;
 use crate::base::api::names::{ObjectName, SecretKey};
-use crate::base::api::network_data::{MalformedNetworkData, NetworkData, SECRET_KEYS};
+use crate::base::api::network_data::{MalformedNetworkData, NetworkData, NoAddress, SECRET_KEYS};
 use crate::base::finding::{DocumentField, Origin, Place};
 use crate::base::text::from_base64;
 use crate::input::load::{Document, Files, mentions, sops};
@@ -51,15 +51,9 @@ pub enum NoAddressReason {
     /// The host has no network data.
     #[error(transparent)]
     NoData(NoNetworkData),
-    /// The network data has no network with this id.
-    #[error("has no network `{0}` in its network data")]
-    NoNetwork(String),
-    /// The network has no static address, such as with DHCP.
-    #[error("has no address in its network `{0}`")]
-    NoAddress(String),
-    /// Machines on other networks cannot reach its addresses in the network.
-    #[error("has only a link-local address in its network `{0}`, which no other network reaches")]
-    LinkLocal(String),
+    /// Its network data has no address on the interface.
+    #[error(transparent)]
+    NoAddress(#[from] NoAddress),
 }
 
 /// A holder of network data, in order of precedence.
