@@ -18,8 +18,8 @@ use crate::base::api::mac::MacAddress;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
-use crate::base::text::counted;
 use crate::base::text::credentials::masked_value;
+use crate::base::text::{counted, joined};
 
 /// A value that identifies a machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, derive_more::Display)]
@@ -194,9 +194,8 @@ fn differ(one: &Host, other: &Host) -> bool {
 
 fn finding(identities: &[SharedIdentity<'_>]) -> Option<Finding> {
     let first = identities.first()?;
-    let words = identities.iter().take(SHOWN).map(|shared| shared.identity.to_string());
-    let words: Vec<String> = words.collect();
-    let message = format!("{} share {}", counted(first.hosts.len(), "host"), words.join(" and "));
+    let words = joined(identities.iter().take(SHOWN).map(|shared| &shared.identity), " and ");
+    let message = format!("{} share {words}", counted(first.hosts.len(), "host"));
     let help = match first.identity {
         Identity::BootMac(_) | Identity::Mac(_) => {
             "fix the addresses, or keep one of the hosts: Metal3 registers only one of them, and sipgen assigns only one"

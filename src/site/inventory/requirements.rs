@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::machine::{Cpus, InspectedCard, InspectedDisk, MachineProperties};
 use crate::base::api::hardware::{DiskKind, HardwareText, memory};
+use crate::base::text::joined;
 
 /// Requirements on the hardware of a host. A machine in both lists of a Provisioning must meet those
 /// of both. Serialized are the fields that a machine may have.
@@ -200,8 +201,7 @@ impl RequiredDevices for RequiredDisks {
         let kind = self.kind.map_or_else(String::new, |kind| format!("{kind} "));
         let size =
             self.size.as_ref().map_or_else(String::new, |size| format!(" of {size} or more"));
-        let (count, plural) = in_words(count);
-        format!("{count} {kind}disk{plural}{size}")
+        in_words(count, &format!("{kind}disk")) + &size
     }
 }
 
@@ -218,8 +218,7 @@ impl RequiredDevices for RequiredNics {
     }
 
     fn words(&self, count: u64) -> String {
-        let (count, plural) = in_words(count);
-        let mut words = format!("{count} network card{plural}");
+        let mut words = in_words(count, "network card");
         if self.speed_gbps > 0 {
             words += &format!(" of {} Gbit/s or more", self.speed_gbps);
         }
@@ -230,13 +229,10 @@ impl RequiredDevices for RequiredNics {
     }
 }
 
-/// Returns a number in words, and the end of a noun behind it.
-fn in_words(count: u64) -> (String, &'static str) {
-    match count {
-        0 => ("no".to_owned(), ""),
-        1 => ("1".to_owned(), ""),
-        _ => (count.to_string(), "s"),
-    }
+/// Formats a number of devices: `no disk`, `1 disk`, `2 disks`.
+fn in_words(count: u64, noun: &str) -> String {
+    let number = if count == 0 { "no".to_owned() } else { count.to_string() };
+    format!("{number} {noun}{}", if count > 1 { "s" } else { "" })
 }
 
 /// Returns the first entries that devices cannot meet together, each device for one of them. By Hall's
@@ -270,7 +266,7 @@ fn too_few<R: RequiredDevices>(required: &[R], devices: &[R::Device]) -> Option<
             ),
             _ => {
                 let words = entries.iter().map(|entry| entry.words(entry.count()));
-                let words = words.collect::<Vec<_>>().join(" and ");
+                let words = joined(words, " and ");
                 UnmetRequirement::new(
                     format!("has only {has} {} for {words}", R::NOUN),
                     format!("with too few {} for {words}", R::NOUN),
