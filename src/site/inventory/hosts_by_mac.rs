@@ -8,7 +8,8 @@ use crate::base::grouping::grouped;
 
 /// Hosts by the MAC addresses of their network cards.
 pub(crate) struct HostsByMac<'a> {
-    hosts: &'a [Host],
+    /// All hosts of the inventory.
+    pub(crate) hosts: &'a [Host],
     by_mac: BTreeMap<MacAddress, Vec<usize>>,
 }
 
@@ -20,16 +21,6 @@ impl<'a> HostsByMac<'a> {
             .enumerate()
             .flat_map(|(index, host)| host.machine.macs().map(move |mac| (mac, index)));
         Self { hosts, by_mac: grouped(macs) }
-    }
-
-    /// Returns all hosts of the inventory.
-    pub(crate) fn all(&self) -> &'a [Host] {
-        self.hosts
-    }
-
-    /// Returns the host with an index.
-    pub(crate) fn host(&self, index: usize) -> &'a Host {
-        &self.hosts[index]
     }
 
     /// Returns the indices of the hosts that have a MAC address.

@@ -26,7 +26,7 @@ const MOST_NEAR: usize = 3;
 /// Returns the help for a MAC address that no host has.
 fn help_for(macs: &HostsByMac<'_>, mac: MacAddress) -> String {
     let near = macs.near(mac, MOST_NEAR);
-    let bare = macs.all().iter().filter(|host| host.machine.nics.is_empty()).count();
+    let bare = macs.hosts.iter().filter(|host| host.machine.nics.is_empty()).count();
     if let [(first, host), rest @ ..] = near.as_slice() {
         let rest = rest.iter().map(|(mac, host)| format!(", {mac} is one of {}", host.key));
         format!("correct it: {first} is one of {}{}", host.key, rest.collect::<String>())
@@ -245,7 +245,7 @@ impl RequestValidation<'_, '_> {
     fn refuse_shared_macs(&mut self, machines: &[RequestedMachine]) {
         let macs = self.context.hosts_by_mac();
         let host = |mac: MacAddress| match macs.hosts_with(mac) {
-            [one] => Some(&macs.host(*one).key),
+            [one] => Some(&macs.hosts[*one].key),
             _ => None,
         };
         let with_mac = machines.iter().filter_map(|it| Some((&it.name, it.mac.as_ref()?)));
@@ -283,7 +283,7 @@ impl RequestValidation<'_, '_> {
         let ((mac, place), macs) = (mac.as_ref()?, self.context.hosts_by_mac());
         let finding = match macs.hosts_with(*mac) {
             [host] => {
-                self.judge(machine, *mac, macs.host(*host));
+                self.judge(machine, *mac, &macs.hosts[*host]);
                 return Some((*mac, *host));
             }
             [] => {
@@ -292,7 +292,7 @@ impl RequestValidation<'_, '_> {
                 finding.help(help_for(macs, *mac))
             }
             several => {
-                let hosts = several.iter().map(|index| macs.host(*index));
+                let hosts = several.iter().map(|index| &macs.hosts[*index]);
                 let hosts = hosts.map(|host| (place_of(host, *mac), host.key.to_string()));
                 let count = counted(several.len(), "host");
                 let message = format!("{count} have the MAC address `{mac}` of `{name}`");

@@ -195,7 +195,7 @@ impl RequestValidation<'_, '_> {
         let macs = self.context.hosts_by_mac();
         let named = node_sets.iter().filter_map(|(part, node_set)| {
             let (mac, host) = node_set.machine.as_ref()?.named?;
-            let host = macs.host(host);
+            let host = &macs.hosts[host];
             Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.at))
         });
         let named: Vec<_> = named.collect();
