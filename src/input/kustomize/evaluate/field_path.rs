@@ -26,7 +26,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
             self.count += 1;
             return (self.set)(value, &self.route, is_new);
         };
-        if let Some(index) = index(part) {
+        if let Ok(index) = part.parse::<usize>() {
             let items = list(value, part)?;
             let is_new = items.len() == index && self.create;
             if is_new {
@@ -136,10 +136,6 @@ pub(super) fn plain(text: &str) -> Value {
         .unwrap_or_else(|| Value::from(text))
 }
 
-fn index(part: &str) -> Option<usize> {
-    part.parse().ok()
-}
-
 /// Returns the text of a field of a list item, or of the item itself if the field has no name.
 fn field_text(item: &Value, field: &str) -> Option<String> {
     scalar_text(if field.is_empty() { item } else { item.get(field)? })
@@ -151,10 +147,10 @@ pub(super) fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Val
     let mut value = object.get(first.trim())?;
     for part in rest.iter().map(|part| part.trim()) {
         value = match value {
-            Value::Sequence(items) => match (index(part), part) {
-                (Some(index), _) => items.get(index)?,
-                (None, "-") => items.last()?,
-                (None, _) => {
+            Value::Sequence(items) => match (part.parse::<usize>(), part) {
+                (Ok(index), _) => items.get(index)?,
+                (Err(_), "-") => items.last()?,
+                (Err(_), _) => {
                     let (field, wanted) =
                         part.strip_prefix('[')?.strip_suffix(']')?.split_once('=')?;
                     items.iter().find(|item| field_text(item, field).as_deref() == Some(wanted))?

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 use yaml_serde::{Mapping, Value};
 
@@ -108,14 +107,11 @@ impl BuildEvaluation<'_> {
             };
             pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
         }
-        for source in generator.files.iter().flatten() {
-            let (key, path) = match source.split_once('=') {
-                Some((key, path)) if key.is_empty() || path.is_empty() || path.contains('=') => {
-                    return refuse("a file of a generator must have the form `path` or `key=path`");
-                }
-                Some(split) => split,
-                None => (Utf8Path::new(source).file_name().unwrap_or_default(), source.as_str()),
-            };
+        for (source, (key, path)) in generator.files.iter().flatten().zip(generator.keyed_files()) {
+            let is_keyed = source.contains('=');
+            if is_keyed && (key.is_empty() || path.is_empty() || path.contains('=')) {
+                return refuse("a file of a generator must have the form `path` or `key=path`");
+            }
             let content = file(path).map_err(|error| without_credential(error, source))?;
             pairs.push((key.to_owned(), content));
         }
