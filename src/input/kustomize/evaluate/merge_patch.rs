@@ -77,7 +77,7 @@ impl ParsedPatch {
         text: &str,
         file: Option<Arc<Utf8Path>>,
         place: &Place,
-        options: &PatchOptions,
+        options: Option<&PatchOptions>,
     ) -> StepResult<Self> {
         let values: Result<Vec<Value>, _> =
             yaml_serde::Deserializer::from_str(text.trim()).map(merged_value).collect();
@@ -200,14 +200,14 @@ impl ParsedPatch {
             .map(yaml::from_str::<Value>)
             .map(|value| Ok((value.map_err(|_| no_patch())?, None)))
             .collect::<StepResult<_>>()?;
-        Self::merge(documents, place, &PatchOptions::default())
+        Self::merge(documents, place, None)
     }
 
     /// Returns merge patches, each with the position of its document unless it is inline.
     pub(super) fn merge(
         documents: Vec<(Value, Option<Origin>)>,
         place: &Place,
-        options: &PatchOptions,
+        options: Option<&PatchOptions>,
     ) -> StepResult<Self> {
         let mut patches = Vec::new();
         for (value, origin) in documents {
@@ -223,8 +223,8 @@ impl ParsedPatch {
             {
                 return refuse("a patch has no kind or no name");
             }
-            let may_rename = options.allow_name_change == Some(true);
-            let may_change_kind = options.allow_kind_change == Some(true);
+            let may_rename = options.is_some_and(|it| it.allow_name_change == Some(true));
+            let may_change_kind = options.is_some_and(|it| it.allow_kind_change == Some(true));
             patches.push(MergePatch {
                 id: Id::from_object(&patch),
                 patch: without_id(patch, may_rename, may_change_kind),

@@ -15,16 +15,14 @@
 //! - `references`: references by name, which follow renamed objects
 //! - `generated`: generated ConfigMaps and Secrets
 //! - `vars`: variables of kustomizations
-//! - `agent_build`: changes of agents' objects to a build; `component_patches`: what becomes of a
-//!   component's patches
+//! - `agent_build`: changes of agents' objects to a build
 //! - `variables`: Flux's post-build substitution; `envsubst` and `go_yaml` read text as Flux does
-//! - `overlay`: the objects that overlays of the output patch, before and after it
+//! - `overlay`: the objects that overlays and components of the output patch, before and after it
 //! - `budget`: bounds; `failure`: reasons why a build has no result
 
 mod accumulation;
 mod agent_build;
 mod budget;
-mod component_patches;
 mod envsubst;
 mod failure;
 mod field_path;

@@ -50,14 +50,14 @@ struct PatchEntry<'k> {
     text: &'k str,
     is_inline: bool,
     target: Option<&'k PatchTarget>,
-    options: PatchOptions,
+    options: Option<&'k PatchOptions>,
 }
 
 impl<'k> PatchEntry<'k> {
     /// Returns an entry of `patchesStrategicMerge`, which is a path or an inline patch.
     fn from_text(text: &'k str) -> Self {
         let is_inline = text.contains('\n') || yaml::from_str::<Mapping>(text).is_ok();
-        PatchEntry { text, is_inline, target: None, options: PatchOptions::default() }
+        PatchEntry { text, is_inline, target: None, options: None }
     }
 
     fn new(entry: &'k Patch) -> StepResult<Self> {
@@ -70,8 +70,7 @@ impl<'k> PatchEntry<'k> {
             (None, Some(patch)) => (patch, true),
             _ => return refuse("a patch must have either `path` or `patch`"),
         };
-        let options = options.clone().unwrap_or_default();
-        Ok(PatchEntry { text, is_inline, target: target.as_ref(), options })
+        Ok(PatchEntry { text, is_inline, target: target.as_ref(), options: options.as_ref() })
     }
 }
 
@@ -136,8 +135,8 @@ impl BuildEvaluation<'_> {
         entry: &PatchEntry<'_>,
         place: &Place,
     ) -> StepResult<Option<ParsedPatch>> {
-        let PatchEntry { text, options, .. } = entry;
-        if entry.is_inline {
+        let PatchEntry { text, is_inline, options, .. } = *entry;
+        if is_inline {
             return ParsedPatch::new(text, None, place, options).map(Some);
         }
         let file = join(&node.directory, text).map(|path| Arc::from(path.as_path()));
