@@ -80,17 +80,26 @@ pub(super) fn update(
         let original = object.original_id();
         for reference in references {
             for field in reference.field_specs.iter().filter(|it| it.is_of(&original)) {
-                let mut update = ReferenceUpdate {
-                    reference,
-                    by_name: &by_name,
-                    referrer,
-                    route: Vec::new(),
-                    changes: Vec::new(),
+                let mut changes: Vec<(Vec<RouteStep>, Place)> = Vec::new();
+                let mut set = |value: &mut Value, route: &[RouteStep]| {
+                    // kustomize completes such a reference by the namespace beside the name.
+                    if value.is_mapping() {
+                        return defer("a name reference leads to a mapping");
+                    }
+                    let name = scalar_text(value).unwrap_or_default();
+                    let named = by_name.get(name.as_str()).cloned().unwrap_or_default();
+                    let to = reference.target(&name, named, referrer)?;
+                    if let Some(to) = to.filter(|to| to.now.name != name) {
+                        *value = Value::from(to.now.name.as_str());
+                        changes.push((route.to_vec(), to.place.clone()));
+                    }
+                    Ok(())
                 };
+                let keys = keys(&field.path);
                 object
-                    .change(|whole| update.walk(whole, &keys(&field.path)))
+                    .change(|whole| each_at(whole, &keys, &mut Vec::new(), &mut set))
                     .map_err(|problem| (index, problem))?;
-                for (route, place) in update.changes {
+                for (route, place) in changes {
                     object.note(ForeignValue { route, place, goes_on: false, replaces: true });
                 }
             }
@@ -118,6 +127,32 @@ impl NameReference {
     pub(super) fn split(self) -> impl Iterator<Item = NameReference> {
         let fields = self.field_specs.clone().into_iter();
         fields.map(move |field| NameReference { field_specs: vec![field], ..self.clone() })
+    }
+
+    /// Returns the object that is meant, of those that once had a name.
+    fn target<'a>(
+        &self,
+        name: &str,
+        mut named: Vec<&'a NamedBuildObject>,
+        referrer: &NamedBuildObject,
+    ) -> StepResult<Option<&'a NamedBuildObject>> {
+        let kind = [self.group.as_str(), &self.version, &self.kind];
+        named.retain(|candidate| {
+            candidate.before.iter().any(|id| is_selected(id, kind))
+                && (referrer.now.is_cluster_scoped
+                    || candidate.now.is_cluster_scoped
+                    || candidate.now.effective_namespace() == referrer.now.effective_namespace())
+        });
+        for allow_none in [true, false] {
+            if named.len() > 1 {
+                named.retain(|candidate| candidate.has_affixes_of(referrer, allow_none));
+            }
+        }
+        if named.iter().any(|other| other.now.name != named[0].now.name) {
+            let count = named.len();
+            return refuse(format!("a name reference to `{name}` has {count} possible targets"));
+        }
+        Ok(named.first().copied())
     }
 }
 
@@ -154,82 +189,35 @@ impl NamedBuildObject {
     }
 }
 
-/// The update of one field of one object.
-struct ReferenceUpdate<'a> {
-    reference: &'a NameReference,
-    by_name: &'a HashMap<&'a str, Vec<&'a NamedBuildObject>>,
-    referrer: &'a NamedBuildObject,
-    /// Route to the current value.
-    route: Vec<RouteStep>,
-    /// Changed routes, with the places that set the new values.
-    changes: Vec<(Vec<RouteStep>, Place)>,
-}
-
-impl ReferenceUpdate<'_> {
-    fn walk(&mut self, value: &mut Value, keys: &[String]) -> StepResult {
-        match (value, keys) {
-            (Value::Null, _) => Ok(()),
-            (Value::Sequence(items), _) => {
-                for (index, item) in items.iter_mut().enumerate() {
-                    self.route.push(index.into());
-                    self.walk(item, keys)?;
-                    self.route.pop();
-                }
-                Ok(())
+/// Visits the values at a path of keys, through all lists on the way, each with its route.
+fn each_at(
+    value: &mut Value,
+    keys: &[String],
+    route: &mut Vec<RouteStep>,
+    visit: &mut impl FnMut(&mut Value, &[RouteStep]) -> StepResult,
+) -> StepResult {
+    match (value, keys) {
+        (Value::Null, _) => {}
+        (Value::Sequence(items), _) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                route.push(index.into());
+                each_at(item, keys, route, visit)?;
+                route.pop();
             }
-            (value, []) => self.set(value),
-            (Value::Mapping(mapping), [key, rest @ ..]) => {
-                self.route.push(RouteStep::from(key.as_str()));
-                if let Some(value) = mapping.get_mut(key.as_str()) {
-                    self.walk(value, rest)?;
-                }
-                self.route.pop();
-                Ok(())
+        }
+        (value, []) => visit(value, route)?,
+        (Value::Mapping(mapping), [key, rest @ ..]) => {
+            if let Some(value) = mapping.get_mut(key.as_str()) {
+                route.push(key.as_str().into());
+                each_at(value, rest, route, visit)?;
+                route.pop();
             }
-            (_, [key, ..]) => refuse(format!("a name reference expects `{key}` in a mapping")),
+        }
+        (_, [key, ..]) => {
+            return refuse(format!("a name reference expects `{key}` in a mapping"));
         }
     }
-
-    fn set(&mut self, value: &mut Value) -> StepResult {
-        // kustomize completes such a reference by the namespace beside the name.
-        if value.is_mapping() {
-            return defer("a name reference leads to a mapping");
-        }
-        let name = scalar_text(value).unwrap_or_default();
-        if let Some(to) = self.referral(&name)?.filter(|to| to.now.name != name) {
-            *value = Value::from(to.now.name.as_str());
-            let place = to.place.clone();
-            self.changes.push((self.route.clone(), place));
-        }
-        Ok(())
-    }
-
-    /// Returns the object that is meant by a former name.
-    fn referral(&self, name: &str) -> StepResult<Option<&NamedBuildObject>> {
-        let wanted = self.reference;
-        let kind = [wanted.group.as_str(), &wanted.version, &wanted.kind];
-        let referrer = self.referrer;
-        let mut found: Vec<&NamedBuildObject> = self.by_name.get(name).cloned().unwrap_or_default();
-        found.retain(|candidate| {
-            candidate.before.iter().any(|id| is_selected(id, kind))
-                && (referrer.now.is_cluster_scoped
-                    || candidate.now.is_cluster_scoped
-                    || candidate.now.effective_namespace() == referrer.now.effective_namespace())
-        });
-        if found.len() > 1 {
-            found.retain(|candidate| candidate.has_affixes_of(referrer, true));
-        }
-        if found.len() > 1 {
-            found.retain(|candidate| candidate.has_affixes_of(referrer, false));
-        }
-        if found.iter().any(|other| other.now.name != found[0].now.name) {
-            return refuse(format!(
-                "a name reference to `{name}` has {} possible targets",
-                found.len()
-            ));
-        }
-        Ok(found.first().copied())
-    }
+    Ok(())
 }
 
 /// Returns whether an id is of a group, version and kind, which may be empty.
