@@ -8,8 +8,8 @@ use camino::Utf8PathBuf;
 use super::addresses::ClaimedAddresses;
 use super::host_document::HostDocument;
 use super::networks::{
-    HostNetworkData, KeylessSecret, LocatedNetworkData, NetworkDataError, NetworkDataHolder,
-    NoNetworkData, UnnamedNetworkData, keyless_secrets, read_text, read_value,
+    HostNetworkData, LocatedNetworkData, NetworkDataError, NetworkDataHolder, NoNetworkData,
+    UnnamedNetworkData, keyless_secrets, read_text, read_value,
 };
 use crate::base::api::kustomization::GeneratorValue;
 use crate::base::api::names::{HostKey, ObjectName, SecretKey};
@@ -27,8 +27,8 @@ pub(crate) struct Networks {
     held: BTreeMap<SecretKey, Vec<LocatedNetworkData>>,
     /// Secrets with network data that no host names, in file order.
     pub(crate) unnamed: Vec<UnnamedNetworkData>,
-    /// Secrets that hosts name and that have no network data.
-    keyless: BTreeMap<SecretKey, KeylessSecret>,
+    /// Keys of Secrets that hosts name and that have no network data.
+    keyless: BTreeMap<SecretKey, BTreeSet<String>>,
     /// Addresses that Machines claimed or that pools keep.
     pub(crate) claimed: ClaimedAddresses,
 }
@@ -198,13 +198,11 @@ impl Networks {
         let Some((first, others)) = keyed.and_then(|all| all.split_first()) else {
             let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
             let reason = match (keyless, names.first()) {
-                (Some((name, keyless)), _) if keyless.keys.contains(NMSTATE) => {
+                (Some((name, keys)), _) if keys.contains(NMSTATE) => {
                     let holder = NetworkDataHolder { is_generated: false, key: name.clone() };
                     NoNetworkData::OtherFormat(holder, NMSTATE)
                 }
-                (Some((name, keyless)), _) => {
-                    NoNetworkData::Keyless(name.clone(), Box::new(keyless.clone()))
-                }
+                (Some((name, keys)), _) => NoNetworkData::Keyless(name.clone(), keys.clone()),
                 (None, Some(name)) => NoNetworkData::Missing(name.clone()),
                 (None, None) => NoNetworkData::Absent,
             };

@@ -35,8 +35,8 @@ pub(crate) fn remedy(host: &Host) -> Option<String> {
             "run `sipgen snapshot`, which takes the network data of hosts; if it is missing afterwards, the Secret \
              {secret} is not in the base cluster"
         )),
-        Err(NoNetworkData::Keyless(secret, keyless)) => {
-            let keys: Vec<String> = keyless.keys.iter().map(|key| format!("`{key}`")).collect();
+        Err(NoNetworkData::Keyless(secret, keys)) => {
+            let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
             let has = known_names(&keys, KEYS_SHOWN);
             Some(format!(
                 "put the network data of the Secret {secret} under the key `networkData`; it has {has}"

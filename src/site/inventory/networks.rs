@@ -29,9 +29,9 @@ pub enum NoNetworkData {
     /// The referenced Secret is not in the repo.
     #[error("has network data in the Secret {0}, which is not in the repo")]
     Missing(SecretKey),
-    /// The referenced Secret has no key for network data.
+    /// The referenced Secret has no key for network data: its keys.
     #[error("has network data in the Secret {0}, which has no key `networkData`")]
-    Keyless(SecretKey, Box<KeylessSecret>),
+    Keyless(SecretKey, BTreeSet<String>),
     /// It has another format: its holder and the format.
     #[error(
         "has network data in {0}, in the format of {1} instead of OpenStack's network_data.json"
@@ -138,15 +138,6 @@ pub(super) fn read_text(text: &str) -> Result<NetworkData, NetworkDataError> {
     NetworkData::parse(text).map_err(NetworkDataError::Malformed)
 }
 
-/// A Secret without network data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeylessSecret {
-    /// Its position.
-    pub origin: Origin,
-    /// Its keys.
-    pub keys: BTreeSet<String>,
-}
-
 /// A Secret without its values.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -157,8 +148,8 @@ struct SecretKeys {
     string_data: Option<BTreeMap<String, IgnoredAny>>,
 }
 
-/// Finds Secrets by name that have no network data. A Secret without a namespace matches any,
-/// because a build may give it one.
+/// Returns the keys of Secrets that have no network data, by name. A Secret without a namespace
+/// matches any, because a build may give it one.
 ///
 /// Most Secrets hold credentials and are not parsed. They are searched by name only if a host lacks
 /// network data, and their values are dropped.
@@ -166,7 +157,7 @@ pub(super) fn keyless_secrets(
     repo: &Files,
     files: &[Utf8PathBuf],
     wanted: &BTreeSet<SecretKey>,
-) -> BTreeMap<SecretKey, KeylessSecret> {
+) -> BTreeMap<SecretKey, BTreeSet<String>> {
     if wanted.is_empty() {
         return BTreeMap::new();
     }
@@ -181,20 +172,19 @@ pub(super) fn keyless_secrets(
         let is_keyless =
             secret.api_version == "v1" && !SECRET_KEYS.iter().any(|key| keys.contains(*key));
         let name = secret.metadata.name.filter(|_| is_keyless)?;
-        let keyless = KeylessSecret { origin: document.origin.clone(), keys };
-        Some((name, secret.metadata.namespace, keyless))
+        Some((name, secret.metadata.namespace, keys))
     };
     let secrets = mentions(&["Secret"]);
     // Unreadable files were reported earlier.
     let found = repo.scan(files, |_, content| secrets(content), read).unwrap_or_default();
     let mut keyless = BTreeMap::new();
-    for (name, namespace, secret) in found {
+    for (name, namespace, keys) in found {
         let is_meant = |key: &&SecretKey| {
             key.name.as_str() == name
                 && namespace.as_deref().is_none_or(|namespace| namespace == key.namespace.as_str())
         };
         for key in wanted.iter().filter(is_meant) {
-            keyless.entry(key.clone()).or_insert_with(|| secret.clone());
+            keyless.entry(key.clone()).or_insert_with(|| keys.clone());
         }
     }
     keyless
