@@ -39,15 +39,28 @@ impl BuildEvaluation<'_> {
             }
         }
         // Agents write these fields over those of the kustomization.
-        let naming = |field: fn(&Kustomization) -> &Option<String>| {
-            let is_set = |node: &&BuildNode| non_empty(field(&node.kustomization)).is_some();
-            added.filter(is_set).unwrap_or(node)
+        let naming = |field: &'static str, text: fn(&Kustomization) -> &Option<String>| {
+            let nodes = [added, Some(node)].into_iter().flatten();
+            let mut set =
+                nodes.filter_map(|node| Some((node, non_empty(text(&node.kustomization))?)));
+            set.next().map(|(node, text)| (text, node.origin.at([field])))
         };
-        if set_namespace(naming(|own| &own.namespace), objects) {
+        if let Some((namespace, place)) = naming("namespace", |own| &own.namespace) {
+            set_namespace(objects, namespace, &place);
             self.check_unique(&objects.list)?;
         }
-        set_affix("namePrefix", naming(|own| &own.name_prefix), objects);
-        set_affix("nameSuffix", naming(|own| &own.name_suffix), objects);
+        if let Some((prefix, place)) = naming("namePrefix", |own| &own.name_prefix) {
+            rename(objects, &place, |object| {
+                object.prefixes.push(prefix.to_owned());
+                format!("{prefix}{}", object.name())
+            });
+        }
+        if let Some((suffix, place)) = naming("nameSuffix", |own| &own.name_suffix) {
+            rename(objects, &place, |object| {
+                object.suffixes.push(suffix.to_owned());
+                format!("{}{suffix}", object.name())
+            });
+        }
         added.map_or(Ok(()), |added| check_unforced(node, added))?;
         for node in both() {
             self.set_labels_and_annotations(node, objects)?;
@@ -223,50 +236,34 @@ fn check_unforced(node: &BuildNode, added: &BuildNode) -> BuildResult {
     Ok(())
 }
 
-/// Sets the namespace of all namespaced objects. Returns whether there is one to set.
-fn set_namespace(node: &BuildNode, objects: &mut BuildObjects) -> bool {
-    let Some(namespace) = non_empty(&node.kustomization.namespace) else {
-        return false;
-    };
-    let place = node.origin.at(["namespace"]);
+/// Sets the namespace of all namespaced objects.
+fn set_namespace(objects: &mut BuildObjects, namespace: &str, place: &Place) {
     for object in &mut objects.list {
         object.keep_id();
         let id = object.id();
         if !id.is_cluster_scoped {
-            object.set(&["metadata", "namespace"], namespace, &place);
+            object.set(&["metadata", "namespace"], namespace, place);
         } else if id.kind == "Namespace" {
-            object.set(&["metadata", "name"], namespace, &place);
+            object.set(&["metadata", "name"], namespace, place);
         }
     }
-    true
 }
 
-/// Adds the name prefix or suffix to all names.
-fn set_affix(field: &str, node: &BuildNode, objects: &mut BuildObjects) {
-    let own = &node.kustomization;
-    let is_prefix = field == "namePrefix";
-    let affix = if is_prefix { &own.name_prefix } else { &own.name_suffix };
-    let Some(affix) = non_empty(affix) else {
-        return;
-    };
-    let place = node.origin.at([field]);
+/// Gives new names to all objects, except of the kinds that kustomize exempts from prefixes and
+/// suffixes.
+fn rename(
+    objects: &mut BuildObjects,
+    place: &Place,
+    new_name: impl Fn(&mut BuildObject) -> String,
+) {
     for object in &mut objects.list {
         let first = object.original_id();
         let keeps_name = matches!(first.kind.as_str(), "CustomResourceDefinition" | "Namespace")
             || first.kind == "APIService" && first.group == "apiregistration.k8s.io";
-        // kustomize exempts these kinds from prefixes and suffixes.
-        if keeps_name {
-            continue;
+        if !keeps_name {
+            object.keep_id();
+            let name = new_name(object);
+            object.set(&["metadata", "name"], &name, place);
         }
-        object.keep_id();
-        let name = object.name();
-        let name = if is_prefix {
-            object.prefixes.push(affix.to_owned());
-            format!("{affix}{name}")
-        } else {
-            object.suffixes.push(affix.to_owned());
-            format!("{name}{affix}")
-        };
-        object.set(&["metadata", "name"], &name, &place);
     }
 }
