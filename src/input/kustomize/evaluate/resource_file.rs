@@ -7,7 +7,7 @@ use granit_parser::{Event, Parser, ScalarStyle};
 use yaml_serde::{Mapping, Value};
 
 use super::budget::size;
-use super::object::text_at;
+use super::object::{set_at, text_at, value_at};
 use crate::base::api::host::{self, BareMetalHost};
 use crate::base::finding::{Origin, Place};
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
@@ -151,15 +151,13 @@ fn not_json_value(value: &Value) -> Option<String> {
 
 /// Returns the fields that decide an object's id.
 fn id_fields(object: &Mapping) -> Mapping {
-    let only = |mapping: &Mapping, keys: &[&str]| -> Mapping {
-        let kept =
-            keys.iter().filter_map(|key| Some((Value::from(*key), mapping.get(*key)?.clone())));
-        kept.collect()
-    };
-    let mut kept = only(object, &["apiVersion", "kind"]);
-    if let Some(Value::Mapping(metadata)) = object.get("metadata") {
-        let metadata = only(metadata, &["name", "namespace"]);
-        kept.insert(Value::from("metadata"), Value::Mapping(metadata));
+    let mut kept = Mapping::new();
+    let routes: [&[&str]; 4] =
+        [&["apiVersion"], &["kind"], &["metadata", "name"], &["metadata", "namespace"]];
+    for route in routes {
+        if let Some(value) = value_at(object, route) {
+            set_at(&mut kept, route, value.clone());
+        }
     }
     kept
 }
