@@ -211,14 +211,11 @@ impl Builds {
     /// of all vital files.
     pub(crate) fn evaluate(&self, repo: &Files, wanted: &EvaluatedFiles<'_>) -> EvaluationResult {
         let touched = self.touched(wanted);
-        let changed = touched.iter().copied().filter(|file| wanted.files.contains(file.as_path()));
-        let vital = wanted.vital.iter().filter_map(|file| self.reached_file(file));
-        let roots_of = |file: &Utf8PathBuf| self.reach(file).iter().map(|reach| reach.root);
-        let changed: BTreeSet<usize> = changed.flat_map(roots_of).collect();
-        let roots: BTreeSet<usize> = vital.flat_map(roots_of).chain(changed.clone()).collect();
-        if roots.is_empty() {
-            return EvaluationResult::default();
-        }
+        let changed = touched.iter().filter(|file| wanted.files.contains(file.as_path()));
+        let roots_of = |file: &Utf8Path| self.reach(file).iter().map(|reach| reach.root);
+        let changed: BTreeSet<usize> = changed.flat_map(|file| roots_of(file)).collect();
+        let vital = wanted.vital.iter().flat_map(|file| roots_of(file));
+        let roots: BTreeSet<usize> = vital.chain(changed.clone()).collect();
         let reached = self
             .reached
             .iter()
