@@ -22,11 +22,6 @@ pub(super) enum Error {
     Unwritable,
 }
 
-enum OpenCollection {
-    Mapping(Mapping, Option<String>),
-    Sequence(Vec<Value>),
-}
-
 /// Parses the first document of a text, which must be a mapping.
 pub(super) fn parse_object(text: &str) -> Result<Mapping, Error> {
     match parse(text)? {
@@ -38,7 +33,8 @@ pub(super) fn parse_object(text: &str) -> Result<Mapping, Error> {
 /// Parses the first document of a text, which must be a mapping or a list.
 pub(super) fn parse(text: &str) -> Result<Value, Error> {
     bounded::check(text).map_err(|_| Error::Unusual)?;
-    let mut open: Vec<OpenCollection> = Vec::new();
+    // The collections around the current event, each with the key that has no value yet.
+    let mut open: Vec<(Value, Option<String>)> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, _) = event.map_err(|_| Error::Invalid)?;
         if let Event::MappingStart(_, anchor, ref tag)
@@ -50,15 +46,15 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
         }
         let value = match event {
             Event::MappingStart(..) => {
-                open.push(OpenCollection::Mapping(Mapping::new(), None));
+                open.push((Value::Mapping(Mapping::new()), None));
                 continue;
             }
             Event::SequenceStart(..) => {
-                open.push(OpenCollection::Sequence(Vec::new()));
+                open.push((Value::Sequence(Vec::new()), None));
                 continue;
             }
             Event::Scalar(text, style, ..) => {
-                let is_key = matches!(open.last(), Some(OpenCollection::Mapping(_, None)));
+                let is_key = matches!(open.last(), Some((Value::Mapping(_), None)));
                 if style == ScalarStyle::Plain {
                     let error = if is_key { Error::Unusual } else { Error::Invalid };
                     plain(&text).ok_or(error)?
@@ -68,18 +64,14 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
                     Value::String(text.into_owned())
                 }
             }
-            Event::MappingEnd | Event::SequenceEnd => match open.pop() {
-                Some(OpenCollection::Mapping(mapping, _)) => Value::Mapping(mapping),
-                Some(OpenCollection::Sequence(items)) => Value::Sequence(items),
-                None => return Err(Error::Invalid),
-            },
+            Event::MappingEnd | Event::SequenceEnd => open.pop().ok_or(Error::Invalid)?.0,
             Event::Alias(_) | Event::UnresolvedAlias(_) => return Err(Error::Unusual),
             Event::DocumentEnd => return Err(Error::Invalid),
             _ => continue,
         };
         match open.last_mut() {
-            Some(OpenCollection::Sequence(items)) => items.push(value),
-            Some(OpenCollection::Mapping(mapping, key)) => match (key.take(), value) {
+            Some((Value::Sequence(items), _)) => items.push(value),
+            Some((Value::Mapping(mapping), key)) => match (key.take(), value) {
                 (None, Value::String(text)) => *key = Some(text),
                 (None, _) => return Err(Error::Unusual),
                 (Some(key), value) => {
@@ -88,11 +80,11 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
                     }
                 }
             },
-            None if value.is_mapping() || value.is_sequence() => {
+            _ if value.is_mapping() || value.is_sequence() => {
                 let mut merged = value;
                 return merged.apply_merge().map(|()| merged).map_err(|_| Error::Unusual);
             }
-            None => return Err(Error::Invalid),
+            _ => return Err(Error::Invalid),
         }
     }
     Err(Error::Invalid)
