@@ -21,34 +21,26 @@ pub(crate) fn applied_in_full(
     live: &Metadata,
     settings: &Settings,
 ) -> Option<String> {
+    // With the prefix of the names of this site's objects.
     let agents =
         [(GitopsAgent::Flux, &settings.flux.name), (GitopsAgent::Argocd, &settings.argocd.name)];
     // Without `gitops`, either agent may be in use.
     let used =
         agents.into_iter().filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
-    used.into_iter().find_map(|(agent, site)| by_agent(key, live, agent, site.as_str(), settings))
-}
-
-/// Describes an agent if it applies the host in full. `site` is the prefix of the names of this
-/// site's objects.
-fn by_agent(
-    key: &HostKey,
-    live: &Metadata,
-    agent: GitopsAgent,
-    site: &str,
-    settings: &Settings,
-) -> Option<String> {
-    let (by, words) = match agent {
-        GitopsAgent::Flux => flux_kustomization(live),
-        GitopsAgent::Argocd => application(key, live),
-    };
-    if owns_spec(live, agent) {
-        return Some(words);
-    }
-    // Without the agent's field manager on the spec, the last apply decides: another object's name,
-    // or an apply of more than labels, means that the agent applies the full host.
-    let is_ours = layout::is_agents_object_of_labels(by?, site);
-    (!is_ours && !is_labels_alone(live, agent, settings)).then_some(words)
+    let mut applying = used.filter_map(|(agent, site)| {
+        let (by, words) = match agent {
+            GitopsAgent::Flux => flux_kustomization(live),
+            GitopsAgent::Argocd => application(key, live),
+        };
+        if owns_spec(live, agent) {
+            return Some(words);
+        }
+        // Without the agent's field manager on the spec, the last apply decides: another object's
+        // name, or an apply of more than labels, means that the agent applies the full host.
+        let is_ours = layout::is_agents_object_of_labels(by?, site.as_str());
+        (!is_ours && !is_labels_alone(live, agent, settings)).then_some(words)
+    });
+    applying.next()
 }
 
 /// Returns the name and the description of the Kustomization that last applied a host.
