@@ -41,7 +41,11 @@ impl Builds {
                     }
                 }
             }
-            elsewhere.extend(node.generated_elsewhere());
+            elsewhere.extend(node.kustomization.made_elsewhere().map(|field| BuildEntry {
+                place: node.origin.at([field]),
+                name: field.to_owned(),
+                path: None,
+            }));
         }
         (elsewhere, files)
     }
@@ -125,14 +129,5 @@ impl BuildNode {
             name: entry.text.to_owned(),
             path: join(&self.directory, entry.text),
         }
-    }
-
-    /// Returns the fields whose objects other programs generate.
-    fn generated_elsewhere(&self) -> impl Iterator<Item = BuildEntry> {
-        self.kustomization.made_elsewhere().map(|field| BuildEntry {
-            place: self.origin.at([field]),
-            name: field.to_owned(),
-            path: None,
-        })
     }
 }
