@@ -6,12 +6,7 @@ use yaml_serde::{Mapping, Value};
 use crate::base::finding::RouteStep;
 
 /// Key that selects a patch strategy other than merging.
-const DIRECTIVE: &str = "$patch";
-
-/// Returns whether a patch replaces the whole object by its strategy.
-pub(super) fn replaces_all(patch: &Mapping) -> bool {
-    patch.get(DIRECTIVE).and_then(Value::as_str) == Some("replace")
-}
+pub(super) const DIRECTIVE: &str = "$patch";
 
 /// A merge of a patch into an object.
 #[derive(Default)]

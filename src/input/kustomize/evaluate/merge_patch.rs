@@ -10,7 +10,7 @@ use yaml_serde::{Mapping, Value};
 use super::budget::{BuildBudget, size};
 use super::go_yaml;
 use super::json_patch::JsonPatchOperation;
-use super::merge::{StrategicMerge, replaces_all};
+use super::merge::{DIRECTIVE, StrategicMerge};
 use super::object::{BuildObject, Id, scalar_text, text_at};
 use super::{EvaluationError, StepResult, refuse};
 use crate::base::api::kustomization::PatchOptions;
@@ -162,8 +162,8 @@ impl MergePatch {
             object.keep_id();
         }
         object.settle_types();
-        // kustomize ignores such a patch.
-        if replaces_all(&self.patch) {
+        // kustomize ignores a patch that replaces the whole object.
+        if self.patch.get(DIRECTIVE).and_then(Value::as_str) == Some("replace") {
             return Ok(true);
         }
         let before = keeps_refused.then(|| object.value.clone());

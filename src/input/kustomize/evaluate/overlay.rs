@@ -101,8 +101,7 @@ impl OverlayBuild<'_> {
         position: usize,
         keys: impl Iterator<Item = &'k str>,
     ) {
-        let object = self.after.list.get_mut(position);
-        let metadata = object.and_then(|object| object.value.get_mut("metadata"));
+        let metadata = self.after.list[position].value.get_mut("metadata");
         let Some(Value::Mapping(metadata)) = metadata else { return };
         for key in keys {
             let labels = metadata.entry("labels".into()).or_insert_with(|| Mapping::new().into());

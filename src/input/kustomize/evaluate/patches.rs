@@ -166,8 +166,7 @@ impl PatchedObjects<'_> {
     ) -> BuildResult {
         let is_json = list == JSON_PATCHES;
         if is_json && target.is_none_or(|target| text(&target.name).is_empty()) {
-            let why = "an entry of `patchesJson6902` must have a target with a name";
-            return Ok(refuse(why)?);
+            refuse::<()>("an entry of `patchesJson6902` must have a target with a name")?;
         }
         let selector = target.map(Selector::new).transpose()?;
         match (parsed, selector) {
@@ -183,8 +182,7 @@ impl PatchedObjects<'_> {
             (ParsedPatch::Merge(mut patches), Some(selector)) => {
                 let Some(patch) = patches.pop() else { return Ok(()) };
                 if !patches.is_empty() {
-                    let why = "a patch with a target has several documents";
-                    return Ok(refuse(why)?);
+                    refuse::<()>("a patch with a target has several documents")?;
                 }
                 let (patch, selected) = (patch.copied(), self.selected(&selector)?);
                 self.merge(&patch, &selected).at(&patch.place)
@@ -233,9 +231,7 @@ impl PatchedObjects<'_> {
     /// Merges a patch into the objects at some positions.
     fn merge(&mut self, patch: &MergePatch, selected: &[usize]) -> StepResult {
         for at in selected.iter().copied() {
-            let Some(object) = self.objects.list.get_mut(at) else {
-                continue;
-            };
+            let object = &mut self.objects.list[at];
             self.budget.step(1)?;
             self.budget.allocate(patch.bytes)?;
             let changes_id = patch.may_rename || patch.may_change_kind;
@@ -278,9 +274,7 @@ impl PatchedObjects<'_> {
         place: &Place,
         keeps_id: bool,
     ) -> StepResult {
-        let Some(object) = self.objects.list.get_mut(at) else {
-            return Ok(());
-        };
+        let object = &mut self.objects.list[at];
         let before = object.ids();
         if keeps_id {
             object.keep_id();
