@@ -17,7 +17,7 @@ use super::{
 };
 use crate::base::api::host;
 use crate::base::api::kustomization::LOCAL_CONFIG;
-use crate::base::finding::{Place, RouteStep};
+use crate::base::finding::{ComponentLevel, Place, RouteStep};
 use crate::base::layout::declared_directory;
 use crate::base::text::credentials::masked_value;
 use crate::base::text::yaml;
@@ -88,15 +88,14 @@ impl BuildEvaluation<'_> {
         let Some(node) = self.builds.nodes.get(directory) else {
             return Ok(());
         };
-        self.inside.push(directory.clone());
         let file = Place::File(node.origin.file.clone());
         // A cycle is reported by `Builds::new`.
-        if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
-        {
+        if self.inside.len() >= MAX_DEPTH || self.inside.contains(directory) {
             let problem =
                 EvaluationError::Beyond("its kustomizations are nested too deeply".to_owned());
             return Err(BuildFailure { is_known: true, ..problem.into() }).at(&file);
         }
+        self.inside.push(directory.clone());
         self.budget.step(STEPS_PER_KUSTOMIZATION).at(&file)?;
         let (kustomization, given) = (&node.kustomization, objects.list.len());
         objects.are_partial |= kustomization.made_elsewhere().next().is_some();
@@ -367,7 +366,14 @@ impl BuildEvaluation<'_> {
 }
 
 impl BuildObjects {
+    /// Records the names and namespaces of objects where a kustomization's components run.
     fn note_level(&mut self, directory: &Utf8PathBuf) {
-        self.list.iter_mut().for_each(|object| object.note_level(directory));
+        for object in &mut self.list {
+            let Id { name, namespace, .. } = object.id();
+            let namespace = (!namespace.is_empty()).then_some(namespace);
+            // A kustomization may list thousands of components.
+            object.levels.pop_if(|level| level.directory == *directory);
+            object.levels.push(ComponentLevel { directory: directory.clone(), name, namespace });
+        }
     }
 }

@@ -151,7 +151,7 @@ impl Renaming {
         (is_secret && first.name != last.name).then(|| Renaming {
             root,
             is_generated: object.generated.is_some(),
-            place: object.origin_of_name(),
+            place: object.place_of(&["metadata".into(), "name".into()]),
             from: first.name,
             to: last.name,
         })

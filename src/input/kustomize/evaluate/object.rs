@@ -2,7 +2,6 @@
 
 use std::hash::{Hash, Hasher};
 
-use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
 use super::StepResult;
@@ -350,20 +349,6 @@ impl BuildObject {
         let change = changes.max_by_key(|change| change.route.len());
         change.map_or_else(|| self.origin.at(route.to_vec()), |change| change.place.clone())
     }
-
-    /// Returns the place that sets its name.
-    pub(super) fn origin_of_name(&self) -> Place {
-        self.place_of(&[RouteStep::from("metadata"), RouteStep::from("name")])
-    }
-
-    /// Records its name and namespace where a kustomization's components run.
-    pub(super) fn note_level(&mut self, directory: &Utf8PathBuf) {
-        let Id { name, namespace, .. } = self.id();
-        let namespace = (!namespace.is_empty()).then_some(namespace);
-        // A kustomization may list thousands of components.
-        self.levels.pop_if(|level| level.directory == *directory);
-        self.levels.push(ComponentLevel { directory: directory.clone(), name, namespace });
-    }
 }
 
 /// Sets the value at a route of keys, creating missing mappings. Returns the value before.
@@ -397,8 +382,8 @@ mod tests {
     #[test]
     fn an_id_that_patches_leave_as_it_is_is_kept_once() {
         let value = yaml_serde::from_str("{kind: A, metadata: {name: a}}").unwrap();
-        let mut object =
-            BuildObject::new(Origin::for_file(Utf8PathBuf::from("a.yaml").into(), ""), value);
+        let origin = Origin::for_file(camino::Utf8PathBuf::from("a.yaml").into(), "");
+        let mut object = BuildObject::new(origin, value);
         for name in ["a", "a", "b", "b", "a"] {
             object.restore("name", name);
             object.keep_id();

@@ -171,7 +171,7 @@ impl NamedBuildObject {
             before,
             prefixes: object.prefixes.clone(),
             suffixes: object.suffixes.clone(),
-            place: object.origin_of_name(),
+            place: object.place_of(&["metadata".into(), "name".into()]),
         }
     }
 
