@@ -283,14 +283,14 @@ impl PatchedObjects<'_> {
         object.untyped.clear();
         let mut given: Vec<(Vec<RouteStep>, bool)> = Vec::new();
         // kustomize stores former ids as annotations until the end of the build.
-        let has_annotations = object.first_id().is_some();
+        let has_former_id = object.first_id().is_some();
+        if has_former_id
+            && let Some(Value::Mapping(metadata)) = object.value.get_mut("metadata")
+            && metadata.get("annotations").is_none_or(Value::is_null)
+        {
+            metadata.insert("annotations".into(), Mapping::new().into());
+        }
         let patched = object.change(|value| {
-            if has_annotations && let Some(metadata) = metadata(value) {
-                let annotations = metadata.entry(ANNOTATIONS.into()).or_insert(Value::Null);
-                if annotations.is_null() {
-                    *annotations = Mapping::new().into();
-                }
-            }
             for operation in operations {
                 match json_patch::apply(value, operation, self.budget) {
                     Ok(set) => given.extend(set),
@@ -299,17 +299,7 @@ impl PatchedObjects<'_> {
                     Err(problem) => return Err(problem),
                 }
             }
-            if has_annotations
-                && let Some(metadata) = metadata(value)
-                && let Some(Value::Mapping(annotations)) = metadata.get(ANNOTATIONS)
-                && annotations.is_empty()
-            {
-                metadata.shift_remove(ANNOTATIONS);
-            }
-            if !value.is_mapping() {
-                return refuse("the patch removes the whole object");
-            }
-            Ok(())
+            if value.is_mapping() { Ok(()) } else { refuse("the patch removes the whole object") }
         });
         patched.map_err(|problem| match problem {
             EvaluationError::Refused(why) => {
@@ -317,14 +307,15 @@ impl PatchedObjects<'_> {
             }
             beyond => beyond,
         })?;
+        if has_former_id
+            && let Some(Value::Mapping(metadata)) = object.value.get_mut("metadata")
+            && let Some(Value::Mapping(annotations)) = metadata.get("annotations")
+            && annotations.is_empty()
+        {
+            metadata.shift_remove("annotations");
+        }
         object.note_all(given, place, false, self.budget)?;
         self.index.replace(at, &before, object.ids());
         Ok(())
     }
-}
-
-const ANNOTATIONS: &str = "annotations";
-
-fn metadata(value: &mut Value) -> Option<&mut Mapping> {
-    value.get_mut("metadata")?.as_mapping_mut()
 }
