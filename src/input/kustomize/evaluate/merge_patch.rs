@@ -113,7 +113,7 @@ impl ParsedPatch {
             })
             .collect::<Option<_>>()
             .ok_or_else(no_patch)?;
-        Self::merge(documents, place, options)
+        MergePatch::read(documents, place, options).map(ParsedPatch::Merge)
     }
 }
 
@@ -191,24 +191,22 @@ impl MergePatch {
         object.restore("namespace", &namespace);
         Ok(true)
     }
-}
 
-impl ParsedPatch {
     /// Returns the merge patches in a text that sipgen wrote.
-    pub(super) fn in_written_text(text: &str, place: &Place) -> StepResult<Self> {
+    pub(super) fn in_written_text(text: &str, place: &Place) -> StepResult<Vec<Self>> {
         let documents = texts_of_documents(text)
             .map(yaml::from_str::<Value>)
             .map(|value| Ok((value.map_err(|_| no_patch())?, None)))
             .collect::<StepResult<_>>()?;
-        Self::merge(documents, place, None)
+        Self::read(documents, place, None)
     }
 
     /// Returns merge patches, each with the position of its document unless it is inline.
-    pub(super) fn merge(
+    pub(super) fn read(
         documents: Vec<(Value, Option<Origin>)>,
         place: &Place,
         options: Option<&PatchOptions>,
-    ) -> StepResult<Self> {
+    ) -> StepResult<Vec<Self>> {
         let mut patches = Vec::new();
         for (value, origin) in documents {
             let bytes = size(&value, 0).unwrap_or_default();
@@ -235,6 +233,6 @@ impl ParsedPatch {
                 may_change_kind,
             });
         }
-        Ok(ParsedPatch::Merge(patches))
+        Ok(patches)
     }
 }

@@ -7,7 +7,7 @@ use yaml_serde::{Mapping, Value};
 
 use super::budget::BuildBudget;
 use super::index::ObjectIndex;
-use super::merge_patch::ParsedPatch;
+use super::merge_patch::{MergePatch, ParsedPatch};
 use super::object::{BuildObject, Id};
 use super::patches::{PATCHES, PatchedObjects};
 use super::selector::Selector;
@@ -131,19 +131,21 @@ impl OverlayBuild<'_> {
             let Patch::Entry { path, patch, target, options: None } = entry else {
                 return refuse("a patch has another form");
             };
-            let parsed = match (path, patch) {
+            let merged = match (path, patch) {
                 (Some(path), None) => match file(path) {
-                    Some(PatchFile::Text(text)) => ParsedPatch::in_written_text(text, &place),
+                    Some(PatchFile::Text(text)) => MergePatch::in_written_text(text, &place),
                     Some(PatchFile::Known(patches)) => {
                         let patches = patches.into_iter().map(|it| (Value::Mapping(it), None));
-                        ParsedPatch::merge(patches.collect(), &place, None)
+                        MergePatch::read(patches.collect(), &place, None)
                     }
                     None => refuse(format!("`{path}` does not exist")),
                 },
-                (None, Some(text)) => ParsedPatch::in_written_text(text, &place),
+                (None, Some(text)) => MergePatch::in_written_text(text, &place),
                 _ => refuse("a patch has both `path` and `patch`, or neither"),
             }?;
-            patched.apply(parsed, target.as_ref(), PATCHES).map_err(|failure| failure.problem)
+            patched
+                .apply(ParsedPatch::Merge(merged), target.as_ref(), PATCHES)
+                .map_err(|failure| failure.problem)
         })
     }
 
@@ -179,7 +181,7 @@ impl Builds {
     ) -> Vec<(&'d BuildObject, Option<Place>)> {
         let node = self.nodes.get(component);
         let entries = node.and_then(|node| node.kustomization.patches.as_ref());
-        let patches: Vec<_> = entries.into_iter().flatten().filter_map(written_patch).collect();
+        let patches: Vec<_> = entries.into_iter().flatten().filter_map(written_patches).collect();
         let mut targets = Vec::new();
         for object in &delivered.objects {
             let mut levels = object.levels.iter().filter(|level| level.directory == listed_in);
@@ -196,20 +198,17 @@ impl Builds {
     }
 }
 
-/// Returns the target and the patch of an entry that sipgen wrote.
-fn written_patch(entry: &Patch) -> Option<(Selector, ParsedPatch)> {
+/// Returns the target and the patches of an entry that sipgen wrote.
+fn written_patches(entry: &Patch) -> Option<(Selector, Vec<MergePatch>)> {
     let Patch::Entry { patch: Some(text), target: Some(target), .. } = entry else {
         return None;
     };
-    let patch = ParsedPatch::in_written_text(text, &Place::File(Utf8Path::new("").into())).ok()?;
-    Some((Selector::new(target).ok()?, patch))
+    let patches = MergePatch::in_written_text(text, &Place::File(Utf8Path::new("").into())).ok()?;
+    Some((Selector::new(target).ok()?, patches))
 }
 
-/// Returns the place of the first field that an object lacks of what a patch sets.
-fn undone(object: &BuildObject, patch: &ParsedPatch) -> Option<Place> {
-    let ParsedPatch::Merge(patches) = patch else {
-        return None;
-    };
+/// Returns the place of the first field that an object lacks of what patches set.
+fn undone(object: &BuildObject, patches: &[MergePatch]) -> Option<Place> {
     patches.iter().find_map(|patch| {
         let mut again = object.unchanged();
         patch.merge_into(&mut again, true, &BuildBudget::default()).ok()?;
