@@ -8,8 +8,9 @@
 //! * `usage`: evidence that a host is in use; `undecided`: values that only Flux knows.
 //! * `hardware`: results of inspection; `machine`: their part that decides about nodes;
 //!   `requirements`: what node sets require of it.
-//! * `identity`: hosts of one machine; `registration`: mistakes in BMC and boot MAC addresses.
-//! * `hosts_by_mac`: index of hosts by MAC address; `topology_labels`: labels of racks and servers.
+//! * `identity`: hosts of one machine, hosts by MAC address; `registration`: mistakes in BMC and boot
+//!   MAC addresses.
+//! * `topology_labels`: labels of racks and servers.
 //! * `maintenance`: marks of hosts that get no new assignment.
 //! * `mismatch`: the requirement of a label selector that no host meets.
 
@@ -21,7 +22,6 @@ mod evidence;
 pub mod hardware;
 pub mod host;
 pub(crate) mod host_document;
-pub(crate) mod hosts_by_mac;
 pub(crate) mod identity;
 mod join;
 pub mod machine;

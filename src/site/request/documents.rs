@@ -17,7 +17,7 @@ use crate::base::text::suggest::alike;
 use crate::input::decode::label_selector::Mistake;
 use crate::input::settings::Settings;
 use crate::site::inventory::Inventory;
-use crate::site::inventory::hosts_by_mac::HostsByMac;
+use crate::site::inventory::identity::HostsByMac;
 use crate::site::inventory::topology_labels::TopologyLabels;
 
 /// A decoded spec. Each kind of request implements it.

@@ -14,7 +14,7 @@ use crate::base::finding::{Code, DocumentField, Finding, Place, RouteStep, below
 use crate::base::text::counted;
 use crate::input::decode::label_selector;
 use crate::site::inventory::host::Host;
-use crate::site::inventory::hosts_by_mac::HostsByMac;
+use crate::site::inventory::identity::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
 use crate::site::request::cluster::{Installation, NodeSet, StandbyHosts};
