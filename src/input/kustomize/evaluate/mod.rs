@@ -9,8 +9,8 @@
 //!   the files by the rules of kustomize's loader
 //! - `transformation`: the transformers of a kustomization, in their order
 //! - `object`: an object during a build, and its ids; `index` finds objects by id
-//! - `patches`: patches; `merge_patch` and `json_patch` apply the two forms, `merge` merges
-//!   mappings, `selector` matches their targets
+//! - `patches`: patches; `merge_patch` and `json_patch` apply the two forms, `selector` matches their
+//!   targets
 //! - `replacement`: values copied from object to object; `field_path`: paths to fields
 //! - `references`: references by name, which follow renamed objects
 //! - `generated`: generated ConfigMaps and Secrets
@@ -31,7 +31,6 @@ mod go_yaml;
 mod index;
 mod json_patch;
 mod listed;
-mod merge;
 mod merge_patch;
 mod object;
 mod overlay;
