@@ -99,6 +99,12 @@ pub fn is_snapshot(content: &[u8]) -> bool {
 /// contains it.
 pub const VARIABLE: &str = "${";
 
+/// Returns the names of the variables in a text.
+pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
+    let is_behind = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    text.split(VARIABLE).skip(1).filter_map(move |behind| behind.split(is_behind).next())
+}
+
 /// Returns the ownership mark, with the input that a file is generated from.
 pub fn header(made_from: &str) -> String {
     // A line break in a file name would end the comment, and `$` could start a variable.

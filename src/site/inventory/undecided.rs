@@ -3,7 +3,7 @@
 
 use super::host_document::HostDocument;
 use crate::base::api::host::{BareMetalHost, SUBSTITUTE};
-use crate::base::layout::VARIABLE;
+use crate::base::layout::{VARIABLE, variables};
 
 /// A value of a host that depends on a variable. The display is a clause about the host.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
@@ -38,7 +38,7 @@ impl VariableValue {
         let mac = spec.iter().filter_map(|spec| spec.boot_mac_address.as_deref());
         let mac = mac.map(|mac| (vec!["spec", "bootMACAddress"], mac));
         let found = labels.chain(address).chain(mac).filter_map(|(route, value)| {
-            let variable = variable(value)?;
+            let variable = variables(value).next().filter(|name| !name.is_empty())?.to_owned();
             let written = document.origin.unsubstituted(&route).unwrap_or(value);
             // Flux makes `$` of `$$`.
             let is_left = is_off() || !written.replace("$$", "").contains(VARIABLE);
@@ -47,12 +47,4 @@ impl VariableValue {
         });
         found.min_by_key(|it| it.is_left)
     }
-}
-
-/// Returns the name of the first variable in a text.
-fn variable(text: &str) -> Option<String> {
-    let (_, behind) = text.split_once(VARIABLE)?;
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let name: String = behind.chars().take_while(|c| is_of_name(*c)).collect();
-    (!name.is_empty()).then_some(name)
 }

@@ -15,7 +15,7 @@ use super::object::{BuildObject, Id, text_at};
 use super::{BuildResult, EvaluationError, FailureAt, StepResult, go_yaml};
 use crate::base::api::host::SUBSTITUTE;
 use crate::base::finding::{ForeignValue, Place, RouteStep, each_text_in};
-use crate::base::layout::VARIABLE;
+use crate::base::layout::variables;
 use crate::base::text::pattern;
 
 /// The known substitution variables of a Flux Kustomization.
@@ -131,12 +131,8 @@ impl SubstitutionVariables {
 
     /// Returns a variable of an id to which two Kustomizations give different values.
     pub(super) fn contested_in_id(&self, id: &Id) -> Option<&String> {
-        let texts = [&id.name, &id.namespace].into_iter();
-        let mut expressions = texts.flat_map(|text| text.split(VARIABLE).skip(1));
-        expressions.find_map(|expression| {
-            let is_behind = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-            self.contested.get(expression.split(is_behind).next()?)
-        })
+        let mut names = [&id.name, &id.namespace].into_iter().flat_map(|text| variables(text));
+        names.find_map(|name| self.contested.get(name))
     }
 
     /// Returns the first variable with a name that Flux refuses, for whatever it is used.
