@@ -164,20 +164,9 @@ pub(super) fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Val
 
 /// Splits a path at its dots, except escaped dots and dots in brackets.
 pub(super) fn split(path: &str) -> Vec<String> {
-    let mut pieces: Vec<String> = Vec::new();
-    let whole = path.strip_prefix('.').unwrap_or(path);
-    for piece in whole.split('.') {
-        match pieces.last_mut() {
-            Some(last) if last.ends_with('\\') => {
-                last.pop();
-                last.push('.');
-                last.push_str(piece);
-            }
-            _ => pieces.push(piece.to_owned()),
-        }
-    }
+    let path = path.strip_prefix('.').unwrap_or(path).replace("\\.", "\0");
+    let mut pieces = path.split('.').map(|piece| piece.replace('\0', "."));
     let mut parts: Vec<String> = Vec::new();
-    let mut pieces = pieces.into_iter();
     while let Some(mut part) = pieces.next() {
         if part.starts_with('[') && !part.ends_with(']') {
             for piece in pieces.by_ref() {
