@@ -205,13 +205,6 @@ pub(super) fn hash(object: &BuildObject) -> String {
     let text: String = text.chars().map(by_number).collect();
     // kustomize's encoding: ten hex digits, with some replaced so that no words can appear.
     let digits = format!("{:.10x}", Sha256::digest(text.as_bytes()));
-    let letter = |c: char| match c {
-        '0' => 'g',
-        '1' => 'h',
-        '3' => 'k',
-        'a' => 'm',
-        'e' => 't',
-        other => other,
-    };
-    digits.chars().map(letter).collect()
+    let letters = [('0', "g"), ('1', "h"), ('3', "k"), ('a', "m"), ('e', "t")];
+    letters.into_iter().fold(digits, |digits, (digit, letter)| digits.replace(digit, letter))
 }
