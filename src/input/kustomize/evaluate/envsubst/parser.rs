@@ -49,16 +49,13 @@ impl<'t> EnvsubstParser<'t> {
     fn read(&mut self) -> char {
         let rest = self.rest();
         let first = &rest[..rest.len().min(4)];
-        let valid = first.utf8_chunks().next().map(|chunk| chunk.valid());
-        let char = match valid.map(|valid| valid.chars().next()) {
-            None => END,
-            Some(char) => char.unwrap_or(char::REPLACEMENT_CHARACTER),
+        let chunk = first.utf8_chunks().next();
+        let (char, width) = match chunk.map(|chunk| chunk.valid().chars().next()) {
+            None => (END, 0),
+            Some(None) => (char::REPLACEMENT_CHARACTER, 1),
+            Some(Some(char)) => (char, char.len_utf8()),
         };
-        self.width = match (valid, char) {
-            (None, _) => 0,
-            (Some(""), _) => 1,
-            (_, char) => char.len_utf8(),
-        };
+        self.width = width;
         self.at += self.width;
         char
     }
