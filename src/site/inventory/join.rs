@@ -372,9 +372,7 @@ fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
 
 /// Returns whether a text is a UID in the form of API servers. No object has another form.
 fn is_uid(text: &str) -> bool {
-    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-    text.split('-').map(str::len).eq(GROUPS) && text.split('-').flat_map(str::chars).all(is_hex)
+    registration::is_uuid(text) && text.contains('-') && *text == text.to_ascii_lowercase()
 }
 
 /// Reports a host without a spec. An agent creates one when it applies labels to a deleted host.

@@ -121,14 +121,10 @@ pub(super) const BMC_ADDRESS: [&str; 3] = ["spec", "bmc", "address"];
 const BOOT_MAC: [&str; 2] = ["spec", "bootMACAddress"];
 
 /// Returns whether Metal3's webhook takes a name for a UUID, with or without hyphens.
-fn is_uuid(name: &str) -> bool {
-    let digits = name.bytes().filter(|byte| *byte != b'-');
-    let has_form = match name.len() {
-        32 => !name.contains('-'),
-        36 => name.match_indices('-').map(|(at, _)| at).eq([8, 13, 18, 23]),
-        _ => false,
-    };
-    has_form && digits.into_iter().all(|byte| byte.is_ascii_hexdigit())
+pub(super) fn is_uuid(name: &str) -> bool {
+    let groups: Vec<usize> = name.split('-').map(str::len).collect();
+    let has_form = matches!(groups[..], [32] | [8, 4, 4, 4, 12]);
+    has_form && name.split('-').flat_map(str::bytes).all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns whether a host names network data of another namespace. Metal3's webhook refuses that.
