@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::machine::{Cpus, InspectedCard, InspectedDisk, MachineProperties};
 use crate::base::api::hardware::{DiskKind, HardwareText, memory};
+use crate::base::grouping::occurrences;
 use crate::base::text::joined;
 
 /// Requirements on the hardware of a host. A machine in both lists of a Provisioning must meet those
@@ -242,10 +243,7 @@ fn too_few<R: RequiredDevices>(required: &[R], devices: &[R::Device]) -> Option<
         let fits = required.iter().enumerate().filter(|(_, entry)| entry.fits(device));
         fits.fold(0_u32, |mask, (at, _)| mask | 1 << at)
     });
-    let mut by_mask: BTreeMap<u32, u64> = BTreeMap::new();
-    for mask in masks.filter(|mask| *mask > 0) {
-        *by_mask.entry(mask).or_default() += 1;
-    }
+    let by_mask = occurrences(masks.filter(|mask| *mask > 0));
     // The entries are few: validation limits them.
     let mut subsets: Vec<u32> = (1..1 << required.len()).collect();
     subsets.sort_by_key(|subset| subset.count_ones());
@@ -254,7 +252,7 @@ fn too_few<R: RequiredDevices>(required: &[R], devices: &[R::Device]) -> Option<
         let entries: Vec<&R> = entries.map(|(_, entry)| entry).collect();
         let asked: u64 = entries.iter().map(|entry| entry.count()).sum();
         let has = by_mask.iter().filter(|(mask, _)| *mask & subset > 0);
-        let has: u64 = has.map(|(_, devices)| devices).sum();
+        let has: u64 = has.map(|(_, devices)| *devices as u64).sum();
         (has < asked).then(|| match entries.as_slice() {
             [entry] if asked == 1 => UnmetRequirement::new(
                 format!("has {}", entry.words(0)),
