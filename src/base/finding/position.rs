@@ -241,19 +241,10 @@ impl DocumentField {
 }
 
 impl Origin {
-    /// Returns the origin of a document that is read as it is written in a file of the repo.
-    pub(crate) fn in_file(
-        file: Arc<Utf8Path>,
-        first_line: usize,
-        range: Range<usize>,
-        shape: DocumentShape,
-    ) -> Self {
-        Self { file, first_line, range, shape, apart: None }
-    }
-
     /// Returns the origin of the only document in a file with this text.
     pub fn for_file(file: Arc<Utf8Path>, text: &str) -> Self {
-        Self::in_file(file, 1, 0..text.len(), DocumentShape::Document)
+        let shape = DocumentShape::Document;
+        Self { file, first_line: 1, range: 0..text.len(), shape, apart: None }
     }
 
     /// Sets the way in which the document was read.

@@ -36,11 +36,6 @@ impl<'a> Document<'a> {
         let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
         Document { origin, kind, text, content: DocumentContent::Value(Box::new(value)) }
     }
-
-    /// Returns an object in YAML whose kind is known.
-    pub(super) fn in_yaml(origin: Origin, kind: &str, text: &'a str) -> Self {
-        Document { origin, kind: Some(kind.to_owned()), text, content: DocumentContent::Yaml }
-    }
 }
 
 impl Document<'_> {

@@ -10,7 +10,7 @@ use yaml_serde::Value;
 use super::document::{Document, DocumentContent};
 use super::notations::{kind_of, labels_as_texts, untag_keys};
 use super::parse_error::{ParseError, parse_yaml};
-use super::split;
+use super::split::{self, SequenceItem};
 use crate::base::finding::position::{DocumentShape, Origin};
 use crate::base::text::bounded;
 
@@ -39,14 +39,13 @@ pub(super) fn in_batches<'a>(
     // quadratic.
     let mut lines = LineCounter { text, at: 0, line: 1 };
     let has_lines = !split::has_other_line_breaks(text);
+    let whole = Origin::for_file(file.clone(), text);
     for range in split::documents(text) {
         if found.len() >= BATCH {
             take(std::mem::take(&mut found));
         }
-        let first_line = lines.line_at(range.start);
-        let origin =
-            Origin::in_file(file.clone(), first_line, range.clone(), DocumentShape::Document);
-        let document = &text[range];
+        let document = &text[range.clone()];
+        let origin = Origin { first_line: lines.line_at(range.start), range, ..whole.clone() };
         let body = document.strip_prefix("---").unwrap_or(document).trim_start();
         // YAML's flow style may look like JSON. `json_objects` then adds nothing.
         if body.starts_with('{') && json_objects(&origin, document, 0, &mut found) {
@@ -57,38 +56,43 @@ pub(super) fn in_batches<'a>(
             .filter(|_| is_plain && !split::may_have_tags(document))
             .unwrap_or_default();
         match (outline.kind, outline.items(document)) {
-            // By Kubernetes' convention, the kind of every list ends in `List`.
-            (Some(kind), _) if !kind.ends_with("List") => {
-                found.push(Document::in_yaml(origin, kind, document));
-            }
-            (Some(_), Some(items)) => {
-                for item in items {
+            (Some(kind), Some(items)) if is_list(kind) => {
+                for SequenceItem { range, kind } in items {
                     if found.len() >= BATCH {
                         take(std::mem::take(&mut found));
                     }
-                    let text = &document[item.range.clone()];
-                    let range =
-                        origin.range.start + item.range.start..origin.range.start + item.range.end;
+                    let text = &document[range.clone()];
+                    let range = origin.range.start + range.start..origin.range.start + range.end;
                     let first_line = lines.line_at(range.start);
-                    let item_origin =
-                        Origin::in_file(file.clone(), first_line, range, DocumentShape::ListItem);
-                    match item.kind {
-                        Some(kind) if !kind.ends_with("List") => {
-                            found.push(Document::in_yaml(item_origin, kind, text));
-                        }
-                        _ => parsed_first(item_origin, text, false, &mut found),
-                    }
+                    let shape = DocumentShape::ListItem;
+                    let item = Origin { first_line, range, shape, ..origin.clone() };
+                    yaml_objects(item, kind, text, false, &mut found);
                 }
             }
-            _ => parsed_first(origin, document, !is_plain, &mut found),
+            (kind, _) => yaml_objects(origin, kind, document, !is_plain, &mut found),
         }
     }
     take(found);
 }
 
-/// Parses a document whose kind its lines do not prove. `is_tied` is set if its parts may depend on
-/// each other by aliases or merge keys.
-fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
+/// Returns whether a kind is one of lists: by Kubernetes' convention, each ends in `List`.
+fn is_list(kind: &str) -> bool {
+    kind.ends_with("List")
+}
+
+/// Adds a document with the kind that its lines prove, or else parses it. `is_tied` is set if its
+/// parts may depend on each other by aliases or merge keys.
+fn yaml_objects<'a>(
+    origin: Origin,
+    kind: Option<&str>,
+    text: &'a str,
+    is_tied: bool,
+    found: &mut Vec<Document<'a>>,
+) {
+    if let Some(kind) = kind.filter(|kind| !is_list(kind)) {
+        let (kind, content) = (Some(kind.to_owned()), DocumentContent::Yaml);
+        return found.push(Document { origin, kind, text, content });
+    }
     let parsed = parse_yaml::<Value>(text).and_then(|mut value| {
         let invalid = |message: String| ParseError { message, line: Some(1), column: None };
         value.apply_merge().map_err(|error| invalid(error.to_string()))?;
@@ -107,7 +111,7 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
         value = items.remove(0);
     }
     let kind = kind_of(&value, text);
-    let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
+    let is_one = kind.as_ref().is_some_and(|kind| !is_list(kind));
     // Keeping the text instead of the value preserves positions and the spelling of scalars.
     if is_one && !is_tied && !has_tagged_keys && value.is_mapping() {
         found.push(Document { origin, kind, text, content: DocumentContent::Yaml });
@@ -124,8 +128,9 @@ fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<
 
 fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<Document<'a>>) {
     let kind = kind_of(&value, text);
-    let is_list = kind.as_ref().is_some_and(|kind| kind.ends_with("List"));
-    if is_list && let Some(Value::Sequence(items)) = value.get_mut("items") {
+    if kind.as_deref().is_some_and(is_list)
+        && let Some(Value::Sequence(items)) = value.get_mut("items")
+    {
         for (index, item) in (0..).zip(std::mem::take(items)) {
             // An item of a nested list gets the position of the outer item. Nobody writes nested
             // lists by hand.
@@ -174,21 +179,17 @@ fn json_objects<'a>(
         return false;
     };
     match (envelope.kind, envelope.items) {
-        (Some(kind), Some(items)) if kind.ends_with("List") => {
+        (Some(kind), Some(items)) if is_list(&kind) => {
             let mut lines = LineCounter { text: document, at: 0, line: origin.first_line };
             for item in items {
                 let item = item.get();
                 // `RawValue` borrows from the document, so its address gives its position.
                 let start = item.as_ptr() as usize - document.as_ptr() as usize;
                 let range = origin.range.start + start..origin.range.start + start + item.len();
-                let origin = Origin::in_file(
-                    origin.file.clone(),
-                    lines.line_at(start),
-                    range,
-                    DocumentShape::Document,
-                );
+                let first_line = lines.line_at(start);
+                let origin = Origin { first_line, range, ..origin.clone() };
                 if !json_objects(&origin, item, lists + 1, found) {
-                    parsed_first(origin, item, true, found);
+                    yaml_objects(origin, None, item, true, found);
                 }
             }
         }

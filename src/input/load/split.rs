@@ -98,14 +98,13 @@ pub(super) struct Outline<'a> {
 ///
 /// The caller must rule out [other line breaks](has_other_line_breaks).
 pub(super) fn outline(text: &str) -> Option<Outline<'_>> {
-    let mut reading = OutlineReader::new(text, 0, 0);
-    for line in shallow_lines(text, 0..text.len(), 0) {
-        reading.take(line, 0)?;
-    }
-    reading.finish(text.len())
+    let reader = OutlineReader { text, ..OutlineReader::default() };
+    let mut lines = shallow_lines(text, 0..text.len(), 0);
+    lines.try_fold(reader, |reader, line| reader.take(line, 0))?.finish(text.len())
 }
 
 /// An outline so far.
+#[derive(Default)]
 struct OutlineReader<'a> {
     text: &'a str,
     /// The column of the keys.
@@ -119,34 +118,23 @@ struct OutlineReader<'a> {
 }
 
 impl<'a> OutlineReader<'a> {
-    fn new(text: &'a str, column: usize, start: usize) -> Self {
-        Self {
-            text,
-            column,
-            outline: Outline::default(),
-            items_start: None,
-            last: None,
-            read: start,
-        }
-    }
-
     /// Takes the next line that is not further right than the keys. Its first bytes are skipped,
     /// such as the dash of a list item.
-    fn take(&mut self, line: Range<usize>, skipped: usize) -> Option<()> {
+    fn take(mut self, line: Range<usize>, skipped: usize) -> Option<Self> {
         self.pass_deep_lines(line.start)?;
         self.read = line.end;
         let content = self.text[line.clone()].trim_end_matches(['\n', '\r']);
         let body = content.get(skipped..)?.trim_start_matches(' ');
         let indent = content.len() - body.len();
         if is_filler(body) || line.start == 0 && is_bare_marker(content) {
-            return Some(());
+            return Some(self);
         }
         // A line further left proves nothing.
         if indent != self.column {
             return None;
         }
         if body == "-" || body.starts_with("- ") {
-            return matches!(self.last, Some(OutlineLine::OpenKey)).then_some(());
+            return matches!(self.last, Some(OutlineLine::OpenKey)).then_some(self);
         }
         let (key, value) = plain_key(body)?;
         if let Some(start) = self.items_start.take() {
@@ -162,7 +150,7 @@ impl<'a> OutlineReader<'a> {
         } else if key == "items" && is_open {
             self.items_start = Some(line.end).filter(|_| self.outline.items.is_none());
         }
-        Some(())
+        Some(self)
     }
 
     fn finish(mut self, end: usize) -> Option<Outline<'a>> {
@@ -248,20 +236,17 @@ impl<'a> Outline<'a> {
         let (dash, column) = dash_and_content(&text[first.clone()])?;
         let mut items = Vec::new();
         let mut open: Option<(usize, Option<OutlineReader<'_>>)> = None;
-        let close = |(start, reading): (usize, Option<OutlineReader<'a>>), end| SequenceItem {
+        let close = |(start, reader): (usize, Option<OutlineReader<'a>>), end| SequenceItem {
             range: start..end,
-            kind: reading.and_then(|reading| reading.finish(end)?.kind),
+            kind: reader.and_then(|reader| reader.finish(end)?.kind),
         };
         for line in shallow_lines(text, first.start..range.end, column) {
             let content = &text[line.clone()];
             let depth = content.len() - content.trim_start_matches(' ').len();
             if depth > dash || is_filler(content.trim_start_matches(' ')) {
                 // A line of the item.
-                if let Some((_, reading)) = &mut open {
-                    *reading = reading.take().and_then(|mut reading| {
-                        reading.take(line, 0)?;
-                        Some(reading)
-                    });
+                if let Some((_, reader)) = &mut open {
+                    *reader = reader.take().and_then(|reader| reader.take(line, 0));
                 }
                 continue;
             }
@@ -271,14 +256,11 @@ impl<'a> Outline<'a> {
             }
             items.extend(open.take().map(|open| close(open, line.start)));
             let start = line.start;
+            let reader =
+                OutlineReader { text, column: own_column, read: start, ..OutlineReader::default() };
             // Deeper keys than those of the first item are not among the lines.
-            let reading =
-                (own_column <= column).then(|| OutlineReader::new(text, own_column, start));
-            let reading = reading.and_then(|mut reading| {
-                reading.take(line, own_column)?;
-                Some(reading)
-            });
-            open = Some((start, reading));
+            let reader = (own_column <= column).then_some(reader);
+            open = Some((start, reader.and_then(|reader| reader.take(line, own_column))));
         }
         items.extend(open.map(|open| close(open, range.end)));
         Some(items)
