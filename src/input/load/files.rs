@@ -1,6 +1,5 @@
 //! The files of a repo: on the disk, in the index, in a revision, or in memory.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -9,17 +8,17 @@ use camino::{Utf8Path, Utf8PathBuf};
 use git2::Oid;
 
 use super::encoding::{decode, lossy};
-use super::git::GitFiles;
 use super::kind::EntryKind;
 use super::links;
 use super::mentions::mentions;
 use super::part::SitePart;
+use super::stored::StoredFiles;
 use super::submodules::{NAMES, Submodules};
 use super::worktree::Worktree;
 use crate::input::git::GitError;
 
 /// The files of a repo, or of a directory in it, at one point in time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Files {
     pub(super) root: Utf8PathBuf,
     pub(super) kept: Arc<FileSource>,
@@ -41,11 +40,11 @@ pub struct Stream {
     pub content: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum FileSource {
+    #[default]
     OnDisk,
-    InGit(GitFiles),
-    InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
+    Stored(StoredFiles),
 }
 
 /// Files in memory that hide those below a directory.
@@ -97,7 +96,7 @@ impl Files {
     /// If git's index cannot be read or has conflicts.
     pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
         let root = root.into();
-        let kept = FileSource::InGit(GitFiles::staged(&root)?);
+        let kept = FileSource::Stored(StoredFiles::staged(&root)?);
         Ok(Self::new(root, kept))
     }
 
@@ -108,7 +107,7 @@ impl Files {
     /// If the revision does not exist or cannot be read.
     pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
         let root = root.into();
-        let kept = FileSource::InGit(GitFiles::at_revision(&root, revision)?);
+        let kept = FileSource::Stored(StoredFiles::at_revision(&root, revision)?);
         Ok(Self::new(root, kept))
     }
 
@@ -180,8 +179,8 @@ impl Files {
     /// Returns the commit that the files are from; `None` for files that may not be committed.
     pub(super) fn commit(&self) -> Option<Oid> {
         match &*self.kept {
-            FileSource::InGit(files) => files.commit,
-            FileSource::OnDisk | FileSource::InMemory(_) => None,
+            FileSource::Stored(files) => files.commit,
+            FileSource::OnDisk => None,
         }
     }
 
@@ -204,19 +203,11 @@ impl Files {
     /// # Ok::<(), sipgen::Error>(())
     /// ```
     pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
-        Self::new(Utf8PathBuf::from("."), FileSource::InMemory(files.into_iter().collect()))
+        Self::new(".".into(), FileSource::Stored(StoredFiles::in_memory(files)))
     }
 
     fn new(root: Utf8PathBuf, kept: FileSource) -> Self {
-        Self {
-            root,
-            kept: Arc::new(kept),
-            streams: Vec::new(),
-            additions: Vec::new(),
-            cover: None,
-            worktree: None,
-            part: None,
-        }
+        Self { root, kept: Arc::new(kept), ..Self::default() }
     }
 
     /// Returns the directory to which all paths are relative.
@@ -260,7 +251,7 @@ impl Files {
                     Some(EntryKind::new(found?.file_type()))
                 }
             },
-            FileSource::InGit(_) | FileSource::InMemory(_) => self.kind(file),
+            FileSource::Stored(_) => self.kind(file),
         };
         match kind {
             None => Ok(None),
@@ -297,10 +288,7 @@ impl Files {
         }
         match &*self.kept {
             FileSource::OnDisk => read_bounded(&self.root.join(file)),
-            FileSource::InGit(files) => files.content(file),
-            FileSource::InMemory(files) => {
-                Ok(files.get(file).ok_or(io::ErrorKind::NotFound)?.clone())
-            }
+            FileSource::Stored(files) => files.content(file),
         }
     }
 
@@ -309,16 +297,14 @@ impl Files {
     pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
         let size = match &*self.kept {
             FileSource::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
-            FileSource::InGit(files) => files.size(file).unwrap_or_default(),
-            FileSource::InMemory(_) => 0,
+            FileSource::Stored(files) => files.size(file).unwrap_or_default(),
         };
         if size <= LARGEST {
             return None;
         }
         // A blob in git would have to be loaded for a search, so a large one is an error in any
         // case. The same applies to a file that cannot be read.
-        let concerns = matches!(*self.kept, FileSource::InGit(_))
-            || has_any(&self.root.join(file), words).unwrap_or(true);
+        let concerns = !self.are_on_disk() || has_any(&self.root.join(file), words).unwrap_or(true);
         concerns.then(|| too_large(size))
     }
 
@@ -330,9 +316,8 @@ impl Files {
                 let found = self.root.join(path).canonicalize_utf8().ok()?;
                 Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
             }
-            FileSource::InGit(files) => links::resolve(path, |path| files.target(path))
+            FileSource::Stored(files) => links::resolve(path, |path| files.target(path))
                 .filter(|path| files.kind(path).is_some()),
-            FileSource::InMemory(_) => self.kind(path).map(|_| path.to_owned()),
         }
     }
 
@@ -364,11 +349,7 @@ impl Files {
             FileSource::OnDisk => fs::symlink_metadata(self.root.join(path))
                 .ok()
                 .map(|found| EntryKind::new(found.file_type())),
-            FileSource::InGit(files) => files.kind(path),
-            FileSource::InMemory(files) if files.contains_key(path) => Some(EntryKind::File),
-            FileSource::InMemory(files) => {
-                files.keys().any(|file| file.starts_with(path)).then_some(EntryKind::Directory)
-            }
+            FileSource::Stored(files) => files.kind(path),
         }
     }
 }

@@ -76,15 +76,9 @@ impl Files {
         if let Some(part) = &self.part {
             return Ok((part.files.iter().cloned().collect(), part.closed.clone()));
         }
-        match &*self.kept {
-            FileSource::OnDisk => {}
-            FileSource::InGit(files) => {
-                let plain = files.plain().map(Utf8Path::to_owned);
-                return Ok((plain.collect(), files.missing.clone()));
-            }
-            FileSource::InMemory(files) => {
-                return Ok((files.keys().cloned().collect(), Vec::new()));
-            }
+        if let FileSource::Stored(files) = &*self.kept {
+            let plain = files.plain().map(Utf8Path::to_owned);
+            return Ok((plain.collect(), files.missing.clone()));
         }
         // Hosts in a file that a sparse checkout omits would look removed. `skip` is the output directory.
         // Its files must exist as well, because they record assignments.
@@ -150,7 +144,7 @@ impl Files {
                     closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")),
                 );
             }
-            FileSource::InGit(files) => {
+            FileSource::Stored(files) => {
                 let entries = files
                     .below(Utf8Path::new(""))
                     .into_iter()
@@ -158,7 +152,6 @@ impl Files {
                 unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
                 unread.extend(files.not_utf8.iter().filter_map(|path| not_utf8(path)));
             }
-            FileSource::InMemory(_) => {}
         }
         if let Some(part) = &self.part {
             unread.retain(|(path, _)| part.owns(path) || part.files.contains(path));
@@ -271,14 +264,8 @@ impl Files {
         if let Some(cover) = self.cover(directory) {
             return cover.entries_below(directory);
         }
-        match &*self.kept {
-            FileSource::OnDisk => {}
-            FileSource::InGit(files) => return Ok(files.below(directory)),
-            FileSource::InMemory(files) => {
-                let below =
-                    files.keys().filter(|file| file.starts_with(directory) && *file != directory);
-                return Ok(below.map(|file| (file.clone(), EntryKind::File)).collect());
-            }
+        if let FileSource::Stored(files) = &*self.kept {
+            return Ok(files.below(directory));
         }
         let top = self.root.join(directory);
         if fs::metadata(&top).is_err() {

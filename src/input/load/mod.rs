@@ -1,7 +1,7 @@
 //! Loads documents: reads the files of a repo and splits them into documents with their origins.
 //!
-//! * `files`: files on the disk or in git; `listing` lists them. `git` reads a revision or the index, `worktree` asks git
-//!   about files on the disk, and `submodules` finds repos within a repo.
+//! * `files`: files on the disk or in git; `listing` lists them. `stored` has those of a revision, of the index or in
+//!   memory, `worktree` asks git about files on the disk, and `submodules` finds repos within a repo.
 //! * `part`: the part of the files that belongs to one site; `site_files` reads it.
 //! * `links`: targets of symbolic links; `history`: earlier texts of files.
 //! * `scan`: parallel iteration over the documents of files.
@@ -22,7 +22,6 @@ mod encoding;
 mod file_objects;
 pub mod files;
 pub(crate) mod foreign_format;
-mod git;
 mod history;
 mod kind;
 pub(crate) mod kustomize;
@@ -40,6 +39,7 @@ pub mod scan;
 mod site_files;
 pub(crate) mod sops;
 mod split;
+mod stored;
 mod submodules;
 pub mod texts;
 mod worktree;

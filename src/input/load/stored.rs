@@ -1,4 +1,4 @@
-//! Files in git: those of a revision or of the index, regardless of the disk.
+//! Files apart from the disk: those of a revision or of the index in git, or in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,12 +17,13 @@ use super::submodules::{self, GITLINK, NAMES, Submodules};
 use crate::base::text::in_shell;
 use crate::input::git::{Checkout, GitError, open};
 
-/// The files of a tree or an index, submodules included, below one directory and relative to it.
+/// The files of a tree or an index, submodules included, below one directory and relative to it; or
+/// files in memory.
 #[derive(Default)]
-pub(super) struct GitFiles {
+pub(super) struct StoredFiles {
     /// The repo, followed by those of its submodules.
     repos: Vec<GitContents>,
-    entries: BTreeMap<Utf8PathBuf, GitEntry>,
+    entries: BTreeMap<Utf8PathBuf, StoredEntry>,
     /// Paths that are not UTF-8, with invalid parts replaced.
     pub(super) not_utf8: Vec<String>,
     /// Directories of submodules whose files are not available, with the reason.
@@ -31,17 +32,20 @@ pub(super) struct GitFiles {
     pub(super) commit: Option<Oid>,
 }
 
-#[derive(Clone, Copy)]
-struct GitEntry {
+struct StoredEntry {
     kind: EntryKind,
-    id: Oid,
-    /// The index in [`GitFiles::repos`].
-    repo: usize,
+    content: EntryContent,
 }
 
-impl fmt::Debug for GitFiles {
+enum EntryContent {
+    /// The index in [`StoredFiles::repos`], and the object's id.
+    Blob(usize, Oid),
+    Bytes(Vec<u8>),
+}
+
+impl fmt::Debug for StoredFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GitFiles").field("entries", &self.entries.len()).finish_non_exhaustive()
+        f.debug_struct("StoredFiles").field("entries", &self.entries.len()).finish_non_exhaustive()
     }
 }
 
@@ -50,7 +54,7 @@ const KIND: u32 = 0o170_000;
 const PLAIN: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
-impl GitFiles {
+impl StoredFiles {
     /// Returns the index below a directory of a worktree.
     pub(super) fn staged(root: &Utf8Path) -> Result<Self, GitError> {
         let opened = Checkout::expect(root)?;
@@ -77,6 +81,14 @@ impl GitFiles {
         let commit = commit(&opened.repo, revision)?;
         let files = Self::gather(&opened, blobs(&commit.tree()?)?)?;
         Ok(Self { commit: Some(commit.id()), ..files })
+    }
+
+    /// Returns files in memory.
+    pub(super) fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
+        let entry =
+            |bytes| StoredEntry { kind: EntryKind::File, content: EntryContent::Bytes(bytes) };
+        let entries = files.into_iter().map(|(path, bytes)| (path, entry(bytes)));
+        Self { entries: entries.collect(), ..Self::default() }
     }
 
     fn gather(opened: &Checkout, entries: Vec<ListedFile>) -> Result<Self, GitError> {
@@ -119,7 +131,8 @@ impl GitFiles {
                 }
                 _ => EntryKind::Other,
             };
-            self.entries.insert(below.to_owned(), GitEntry { kind, id, repo: self.repos.len() });
+            let content = EntryContent::Blob(self.repos.len(), id);
+            self.entries.insert(below.to_owned(), StoredEntry { kind, content });
         }
         self.repos.push(GitContents {
             git_dir: opened.repo.path().to_owned(),
@@ -182,23 +195,27 @@ impl GitFiles {
     }
 
     pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
-        let GitEntry { id, repo, .. } = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
-        self.repos[*repo].content(*id).map_err(io::Error::other)
+        match &self.entries.get(file).ok_or(io::ErrorKind::NotFound)?.content {
+            EntryContent::Blob(repo, id) => {
+                self.repos[*repo].content(*id).map_err(io::Error::other)
+            }
+            EntryContent::Bytes(bytes) => Ok(bytes.clone()),
+        }
     }
 
     /// Returns the target of the symbolic link at a path; `None` if there is no link, or its target
     /// is not UTF-8.
     pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        let GitEntry { kind: EntryKind::Link, id, repo } = self.entries.get(path)? else {
-            return None;
-        };
-        String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
+        self.entries.get(path).filter(|entry| entry.kind == EntryKind::Link)?;
+        String::from_utf8(self.content(path).ok()?).ok().map(Utf8PathBuf::from)
     }
 
-    /// Returns a file's size in bytes.
+    /// Returns the size in bytes of a file in git.
     pub(super) fn size(&self, file: &Utf8Path) -> Option<u64> {
-        let GitEntry { id, repo, .. } = self.entries.get(file)?;
-        self.repos[*repo].size(*id).ok()
+        match self.entries.get(file)?.content {
+            EntryContent::Blob(repo, id) => self.repos[repo].size(id).ok(),
+            EntryContent::Bytes(_) => None,
+        }
     }
 
     /// Returns all regular files.
