@@ -206,15 +206,12 @@ pub fn with_line_feeds(content: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(content);
     }
     let mut text = Vec::with_capacity(content.len());
-    for line in content.split_inclusive(|byte| *byte == b'\n') {
-        match line.strip_suffix(b"\r\n") {
-            Some(line) => {
-                text.extend(line);
-                text.push(b'\n');
-            }
-            None => text.extend(line),
-        }
+    let mut start = 0;
+    for carriage_return in memchr::memmem::find_iter(content, b"\r\n") {
+        text.extend(&content[start..carriage_return]);
+        start = carriage_return + 1;
     }
+    text.extend(&content[start..]);
     Cow::Owned(text)
 }
 
