@@ -220,13 +220,7 @@ fn is_login_of_ssh(text: &str, colon: usize, login: &str) -> bool {
 
 /// Returns the texts between certain characters, with their offsets.
 fn words(text: &str, is_end: fn(char) -> bool) -> impl Iterator<Item = (usize, &str)> {
-    let mut next = 0;
-    text.split(is_end).map(move |word| {
-        let at = next;
-        next += word.len();
-        next += text[next..].chars().next().map_or(0, char::len_utf8);
-        (at, word)
-    })
+    text.split(is_end).map(move |word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
 }
 
 /// Finds logins and queries without a scheme: `user:password@registry/image`, `host?token=x`.
