@@ -284,10 +284,8 @@ impl Origin {
     /// Returns the text at a route before variables in it were substituted, if it had any.
     pub(crate) fn unsubstituted(&self, route: &[&str]) -> Option<&str> {
         let mut texts = self.delivered()?.unsubstituted.iter();
-        let (_, text) = texts.find(|(at, _)| {
-            let steps = route.iter().map(|key| RouteStep::from(*key));
-            at.iter().cloned().eq(steps)
-        })?;
+        let keys = || route.iter().map(|key| Some(*key));
+        let (_, text) = texts.find(|(at, _)| at.iter().map(RouteStep::key).eq(keys()))?;
         Some(text)
     }
 
