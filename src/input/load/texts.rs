@@ -47,14 +47,6 @@ const BLOCK: usize = 4096;
 /// The maximum number of nodes in the cache of a file.
 const KEPT: usize = 1_000_000;
 
-/// A place in a text.
-struct TextSpot {
-    /// The part of a line to mark.
-    marked: Range<usize>,
-    /// The key and value, in bytes of the file; `None` without a route.
-    found: Option<EntryRange>,
-}
-
 impl<'a> Texts<'a> {
     /// Returns an empty cache for some files.
     pub fn new(files: &'a Files) -> Self {
@@ -73,8 +65,8 @@ impl<'a> Texts<'a> {
             _ => return Position { file, line: None, column: None, end_column: None },
         };
         let found = self.get(&file).and_then(|text| {
-            let spot = text.spot_of(place)?;
-            Some(text.position(spot.marked))
+            let (marked, _) = text.spot_of(place)?;
+            Some(text.position(marked))
         });
         match found {
             Some((line, start, end)) if column.is_some() || !matches!(place, Place::Spot(..)) => {
@@ -110,11 +102,10 @@ impl FileText {
         Self { text, lines, parsed: HashMap::new() }
     }
 
-    fn spot_of(&mut self, place: &Place) -> Option<TextSpot> {
+    /// Returns the part of a line to mark for a place, and the entry at its route, if it has one.
+    fn spot_of(&mut self, place: &Place) -> Option<(Range<usize>, Option<EntryRange>)> {
         match place {
-            Place::Spot(_, line, column) => {
-                Some(TextSpot { marked: self.word_at(*line, *column)?, found: None })
-            }
+            Place::Spot(_, line, column) => Some((self.word_at(*line, *column)?, None)),
             Place::Node(origin, route) | Place::Key(origin, route)
                 if origin.made_for().is_none() =>
             {
@@ -126,10 +117,14 @@ impl FileText {
 
     /// Returns the part to mark for a node: a scalar itself, a collection's key, or for a missing
     /// node the node that should contain it.
-    fn node(&mut self, origin: &Origin, route: &[RouteStep], by_key: bool) -> Option<TextSpot> {
-        let found = self.find(origin, route).or_else(|| self.name(origin));
-        let Some(found) = found else {
-            return Some(TextSpot { marked: self.first_line(origin)?, found: None });
+    fn node(
+        &mut self,
+        origin: &Origin,
+        route: &[RouteStep],
+        by_key: bool,
+    ) -> Option<(Range<usize>, Option<EntryRange>)> {
+        let Some(found) = self.find(origin, route).or_else(|| self.name(origin)) else {
+            return Some((self.first_line(origin)?, None));
         };
         // Depth 0 is the document itself, which its object's name represents.
         let is_there = found.depth == 0 || found.depth == route.len();
@@ -140,7 +135,7 @@ impl FileText {
             (_, Some(value)) => value,
             (None, None) => found.value.clone()?,
         };
-        Some(TextSpot { marked: self.on_one_line(marked), found: Some(found) })
+        Some((self.on_one_line(marked), Some(found)))
     }
 
     /// Returns the name of a document's object, which is marked for the document as a whole.
@@ -249,7 +244,7 @@ impl FileText {
     }
 
     fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
-        let TextSpot { marked, found } = self.spot_of(place)?;
+        let (marked, found) = self.spot_of(place)?;
         let line = self.line(self.line_number(marked.start))?;
         let (Some(found), Place::Node(origin, route) | Place::Key(origin, route)) = (found, place)
         else {
