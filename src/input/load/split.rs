@@ -71,8 +71,7 @@ fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
     let behind_breaks = found.filter(|&at| at > 0 && bytes[at - 1] == b'\n');
     let mut starts: Vec<usize> = [0].into_iter().chain(behind_breaks).collect();
     starts.sort_unstable();
-    let line = |start| start..(start + line_break(&bytes[start..]) + 1).min(text.len());
-    let lines = starts.into_iter().map(line);
+    let lines = starts.into_iter().map(move |start| line_at(bytes, start));
     lines.filter(|line| {
         let line = text[line.clone()].trim_end_matches(['\n', '\r']);
         is_marker(line, "---") || is_marker(line, "...")
@@ -287,21 +286,15 @@ pub(super) struct SequenceItem<'a> {
     pub(super) kind: Option<&'a str>,
 }
 
-/// Returns the position of the first line break, or else the length.
-fn line_break(bytes: &[u8]) -> usize {
-    memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())
+/// Returns the range of the line at an offset, line break included.
+fn line_at(bytes: &[u8], start: usize) -> Range<usize> {
+    let length = memchr::memchr(b'\n', &bytes[start..]).map(|line_break| line_break + 1);
+    start..length.map_or(bytes.len(), |length| start + length)
 }
 
 /// Returns the ranges of lines in a part of a text, line breaks included.
 fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let bytes = &text.as_bytes()[..range.end];
-    let mut start = range.start;
-    std::iter::from_fn(move || {
-        let end = start + line_break(&bytes[start..]);
-        let line = start..(end + 1).min(range.end);
-        start = line.end;
-        (!line.is_empty()).then_some(line)
-    })
+    shallow_lines(text, range, usize::MAX)
 }
 
 /// Returns the lines in a part of a text that start with at most `column` spaces, line breaks
@@ -313,8 +306,8 @@ fn shallow_lines(
 ) -> impl Iterator<Item = Range<usize>> {
     let bytes = &text.as_bytes()[range.clone()];
     bytes::shallow_lines(bytes, column).map(move |start| {
-        let end = (start + line_break(&bytes[start..]) + 1).min(bytes.len());
-        range.start + start..range.start + end
+        let line = line_at(bytes, start);
+        range.start + line.start..range.start + line.end
     })
 }
 
