@@ -21,7 +21,8 @@ use crate::input::git::GitError;
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     pub(super) root: Utf8PathBuf,
-    pub(super) kept: Arc<FileSource>,
+    /// The files, unless they are on the disk.
+    pub(super) kept: Option<Arc<StoredFiles>>,
     pub(super) streams: Vec<Stream>,
     pub(super) additions: Vec<Stream>,
     pub(super) cover: Option<Arc<CoveringFiles>>,
@@ -40,18 +41,11 @@ pub struct Stream {
     pub content: Vec<u8>,
 }
 
-#[derive(Debug, Default)]
-pub(super) enum FileSource {
-    #[default]
-    OnDisk,
-    Stored(StoredFiles),
-}
-
 /// Files in memory that hide those below a directory.
 #[derive(Debug)]
 pub(super) struct CoveringFiles {
     pub(super) directory: Utf8PathBuf,
-    pub(super) files: Files,
+    pub(super) files: StoredFiles,
 }
 
 /// The reason why files could not be read.
@@ -86,7 +80,7 @@ fn too_large(bytes: u64) -> io::Error {
 impl Files {
     /// Returns the files in a directory on the disk, usually a git worktree.
     pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
-        Self::new(root.into(), FileSource::OnDisk)
+        Self { root: root.into(), ..Self::default() }
     }
 
     /// Returns the staged files below a directory of a git worktree, regardless of the disk.
@@ -96,8 +90,8 @@ impl Files {
     /// If git's index cannot be read or has conflicts.
     pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
         let root = root.into();
-        let kept = FileSource::Stored(StoredFiles::staged(&root)?);
-        Ok(Self::new(root, kept))
+        let files = StoredFiles::staged(&root)?;
+        Ok(Self::on_disk(root).with_stored(files))
     }
 
     /// Returns the files of a revision below a directory of a git repo, which may be bare.
@@ -107,8 +101,8 @@ impl Files {
     /// If the revision does not exist or cannot be read.
     pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
         let root = root.into();
-        let kept = FileSource::Stored(StoredFiles::at_revision(&root, revision)?);
-        Ok(Self::new(root, kept))
+        let files = StoredFiles::at_revision(&root, revision)?;
+        Ok(Self::on_disk(root).with_stored(files))
     }
 
     /// Replaces the SIPClusters, hosts and Secrets in files by those in streams.
@@ -138,19 +132,17 @@ impl Files {
         files: impl IntoIterator<Item = (impl AsRef<Utf8Path>, String)>,
     ) -> Self {
         let files = files.into_iter();
-        let cover = CoveringFiles {
-            directory: directory.to_owned(),
-            files: Files::in_memory(
-                files.map(|(path, text)| (directory.join(path), text.into_bytes())),
-            ),
-        };
-        Self { cover: Some(Arc::new(cover)), ..self }
+        let files = files.map(|(path, text)| (directory.join(path), text.into_bytes()));
+        let (directory, files) = (directory.to_owned(), StoredFiles::in_memory(files));
+        Self { cover: Some(Arc::new(CoveringFiles { directory, files })), ..self }
     }
 
-    /// Returns the files that hide those on the disk, if a path is below their directory.
-    pub(super) fn cover(&self, path: &Utf8Path) -> Option<&Files> {
-        let cover = self.cover.as_ref()?;
-        path.starts_with(&cover.directory).then_some(&cover.files)
+    /// Returns the files that decide about a path; `None` if those on the disk do.
+    pub(super) fn stored(&self, path: &Utf8Path) -> Option<&StoredFiles> {
+        match &self.cover {
+            Some(cover) if path.starts_with(&cover.directory) => Some(&cover.files),
+            _ => self.kept.as_deref(),
+        }
     }
 
     /// Queries git about files on the disk now, instead of at each listing. The result is for a run
@@ -178,15 +170,12 @@ impl Files {
 
     /// Returns the commit that the files are from; `None` for files that may not be committed.
     pub(super) fn commit(&self) -> Option<Oid> {
-        match &*self.kept {
-            FileSource::Stored(files) => files.commit,
-            FileSource::OnDisk => None,
-        }
+        self.kept.as_ref()?.commit
     }
 
     /// Returns whether the files are on the disk.
     pub fn are_on_disk(&self) -> bool {
-        matches!(*self.kept, FileSource::OnDisk)
+        self.kept.is_none()
     }
 
     /// Returns files in memory, by their paths from the root. They form a whole repo, for example
@@ -203,11 +192,11 @@ impl Files {
     /// # Ok::<(), sipgen::Error>(())
     /// ```
     pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
-        Self::new(".".into(), FileSource::Stored(StoredFiles::in_memory(files)))
+        Self::on_disk(".").with_stored(StoredFiles::in_memory(files))
     }
 
-    fn new(root: Utf8PathBuf, kept: FileSource) -> Self {
-        Self { root, kept: Arc::new(kept), ..Self::default() }
+    fn with_stored(self, files: StoredFiles) -> Self {
+        Self { kept: Some(Arc::new(files)), ..self }
     }
 
     /// Returns the directory to which all paths are relative.
@@ -237,13 +226,11 @@ impl Files {
     ///
     /// If it is not a regular file, is not text or cannot be read.
     pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
-        if let Some(cover) = self.cover(file) {
-            return cover.plain_text(file);
-        }
         let path = self.root.join(file);
-        let kind = match &*self.kept {
+        let kind = match self.stored(file) {
+            Some(files) => files.kind(file),
             // Metadata follows links.
-            FileSource::OnDisk => match fs::metadata(&path) {
+            None => match fs::metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 found => {
                     // Otherwise a link in a repo could make sipgen read any file of the machine.
@@ -251,7 +238,6 @@ impl Files {
                     Some(EntryKind::new(found?.file_type()))
                 }
             },
-            FileSource::Stored(_) => self.kind(file),
         };
         match kind {
             None => Ok(None),
@@ -274,7 +260,7 @@ impl Files {
 
     /// Returns the first bytes of a file, which tell its encoding.
     pub(crate) fn beginning(&self, file: &Utf8Path) -> Option<[u8; 4]> {
-        if self.are_on_disk() && self.cover(file).is_none() {
+        if self.stored(file).is_none() {
             let mut bytes = [0; 4];
             fs::File::open(self.root.join(file)).ok()?.read_exact(&mut bytes).ok()?;
             return Some(bytes);
@@ -283,21 +269,18 @@ impl Files {
     }
 
     fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
-        if let Some(cover) = self.cover(file) {
-            return cover.content(file);
-        }
-        match &*self.kept {
-            FileSource::OnDisk => read_bounded(&self.root.join(file)),
-            FileSource::Stored(files) => files.content(file),
+        match self.stored(file) {
+            Some(files) => files.content(file),
+            None => read_bounded(&self.root.join(file)),
         }
     }
 
     /// Returns the error for a file above the size limit, if it is one. A large file on the disk
     /// without any of `words` is ignored, because it cannot concern sipgen.
     pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
-        let size = match &*self.kept {
-            FileSource::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
-            FileSource::Stored(files) => files.size(file).unwrap_or_default(),
+        let size = match &self.kept {
+            Some(files) => files.size(file).unwrap_or_default(),
+            None => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
         };
         if size <= LARGEST {
             return None;
@@ -311,13 +294,13 @@ impl Files {
     /// Resolves symbolic links in a path, and returns the target relative to the root. Returns
     /// `None` if there is nothing at the target, or it is outside the root.
     pub(crate) fn resolve(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        match &*self.kept {
-            FileSource::OnDisk => {
+        match &self.kept {
+            Some(files) => links::resolve(path, |path| files.target(path))
+                .filter(|path| files.kind(path).is_some()),
+            None => {
                 let found = self.root.join(path).canonicalize_utf8().ok()?;
                 Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
             }
-            FileSource::Stored(files) => links::resolve(path, |path| files.target(path))
-                .filter(|path| files.kind(path).is_some()),
         }
     }
 
@@ -342,14 +325,11 @@ impl Files {
 
     /// Returns the type of the entry at a path. Links are not followed.
     pub fn kind(&self, path: &Utf8Path) -> Option<EntryKind> {
-        if let Some(cover) = self.cover(path) {
-            return cover.kind(path);
-        }
-        match &*self.kept {
-            FileSource::OnDisk => fs::symlink_metadata(self.root.join(path))
+        match self.stored(path) {
+            Some(files) => files.kind(path),
+            None => fs::symlink_metadata(self.root.join(path))
                 .ok()
                 .map(|found| EntryKind::new(found.file_type())),
-            FileSource::Stored(files) => files.kind(path),
         }
     }
 }

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ignore::{DirEntry, WalkBuilder};
 use walkdir::WalkDir;
 
-use super::files::{FileSource, Files, ReadError};
+use super::files::{Files, ReadError};
 use super::kind::EntryKind;
 use super::worktree::Worktree;
 use crate::base::layout;
@@ -61,7 +61,7 @@ impl Files {
         let (mut files, closed) = self.uncovered_files(skip)?;
         if let Some(cover) = &self.cover {
             files.retain(|file| !file.starts_with(&cover.directory));
-            files.extend(cover.files.files_below(&cover.directory)?);
+            files.extend(cover.files.plain().map(Utf8Path::to_owned));
             files.sort();
         }
         files.retain(|file| is_wanted(file) && !file.starts_with(skip));
@@ -76,7 +76,7 @@ impl Files {
         if let Some(part) = &self.part {
             return Ok((part.files.iter().cloned().collect(), part.closed.clone()));
         }
-        if let FileSource::Stored(files) = &*self.kept {
+        if let Some(files) = &self.kept {
             let plain = files.plain().map(Utf8Path::to_owned);
             return Ok((plain.collect(), files.missing.clone()));
         }
@@ -126,8 +126,8 @@ impl Files {
         skip: &Utf8Path,
     ) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = Vec::new();
-        match &*self.kept {
-            FileSource::OnDisk => {
+        match &self.kept {
+            None => {
                 // [`Files::files_and_closed`] reports files that a sparse checkout omits.
                 let closed = self.walk(skip, &self.worktree()?, |entry| {
                     let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
@@ -144,7 +144,7 @@ impl Files {
                     closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")),
                 );
             }
-            FileSource::Stored(files) => {
+            Some(files) => {
                 let entries = files
                     .below(Utf8Path::new(""))
                     .into_iter()
@@ -261,10 +261,7 @@ impl Files {
         &self,
         directory: &Utf8Path,
     ) -> Result<Vec<(Utf8PathBuf, EntryKind)>, ReadError> {
-        if let Some(cover) = self.cover(directory) {
-            return cover.entries_below(directory);
-        }
-        if let FileSource::Stored(files) = &*self.kept {
+        if let Some(files) = self.stored(directory) {
             return Ok(files.below(directory));
         }
         let top = self.root.join(directory);
