@@ -119,16 +119,6 @@ struct ListPage {
     items: Vec<Value>,
 }
 
-/// The reason why a request failed. It determines whether the request is retried.
-enum RequestFailure {
-    /// Retried after a pause, which the server may set.
-    Passing(String, Option<Duration>),
-    /// The list must be restarted.
-    Expired,
-    Refused(String),
-    Final(String),
-}
-
 impl ApiServer {
     async fn read(
         &self,
@@ -151,10 +141,8 @@ impl ApiServer {
             let keep = |live: &Value| keep::host(live, &scope.settings.assignment);
             let show = |done, all| progress("hosts", done, all);
             let hosts = self.list(kind, place, settings.selector.as_deref(), keep, show).await?;
-            let hosts = hosts.ok_or_else(|| ClientError::Failed {
-                what: list_of(kind.2, place),
-                reason: UNKNOWN_KIND.to_owned(),
-            })?;
+            let unknown_kind = || failed(&list_of(kind.2, place), UNKNOWN_KIND.to_owned());
+            let hosts = hosts.ok_or_else(unknown_kind)?;
             secrets.extend(hosts.iter().flat_map(|(key, host)| network_data_secrets(key, host)));
             if let (Some(namespace), true) = (place, hosts.is_empty()) {
                 notes.push(format!("no BareMetalHost found in namespace `{namespace}`"));
@@ -235,10 +223,7 @@ impl ApiServer {
             let Some(ended) = running.join_next().await else {
                 break;
             };
-            let (key, found) = ended.map_err(|error| ClientError::Failed {
-                what: "read Secrets".to_owned(),
-                reason: error.to_string(),
-            })?;
+            let (key, found) = ended.map_err(|error| failed("read Secrets", error.to_string()))?;
             done += 1;
             progress("Secrets", done, Some(all));
             if let Some(secret) = found?
@@ -254,9 +239,9 @@ impl ApiServer {
 
     /// Reads a Secret. Returns `None` if it does not exist.
     async fn secret(&self, key: &SecretKey) -> Result<Option<Value>, ClientError> {
+        let what = format!("get the Secret `{key}`");
         let request = Request::new(format!("/api/v1/namespaces/{}/secrets", key.namespace));
-        let found = self.answer(|| request.get(key.name.as_str(), &GetParams::default())).await;
-        found.map_err(|failure| failure.into_error(format!("get the Secret `{key}`")))
+        self.answer(&what, || request.get(key.name.as_str(), &GetParams::default())).await
     }
 
     /// Lists all objects of a kind, each reduced as soon as it is read: thousands of whole objects
@@ -280,11 +265,11 @@ impl ApiServer {
             let mut tokens = HashSet::new();
             options.label_selector = selector.map(str::to_owned);
             loop {
-                let page: ListPage = match self.answer(|| request.list(&options)).await {
+                let page: ListPage = match self.answer(&what, || request.list(&options)).await {
                     Ok(Some(page)) => page,
                     Ok(None) => return Ok(None),
-                    Err(RequestFailure::Expired) => break,
-                    Err(failure) => return Err(failure.into_error(what)),
+                    Err(ClientError::Expired(_)) => break,
+                    Err(error) => return Err(error),
                 };
                 items.extend(page.items.iter().filter_map(&reduce));
                 let done = items.len() as u64;
@@ -299,87 +284,83 @@ impl ApiServer {
                     let reason = format!(
                         "the API server repeats a `continue` token, or the list has more than {PAGES} pages"
                     );
-                    return Err(ClientError::Failed { what, reason });
+                    return Err(failed(&what, reason));
                 }
                 options.continue_token = Some(next);
             }
         }
         let reason = format!("the list expired {RESTARTS} times before its end was reached");
-        Err(ClientError::Failed { what, reason })
+        Err(failed(&what, reason))
     }
 
     /// Sends a request until it is answered. Returns `None` for an object or a kind that the server
     /// does not have.
     async fn answer<T: DeserializeOwned>(
         &self,
+        what: &str,
         request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<Option<T>, RequestFailure> {
+    ) -> Result<Option<T>, ClientError> {
         let mut pause = FIRST_PAUSE;
         let mut tried = 1;
         loop {
-            let request = request().map_err(|error| RequestFailure::Final(error.to_string()))?;
-            let failure = match timeout(self.timeout, self.client.request::<T>(request)).await {
+            let request = request().map_err(|error| failed(what, error.to_string()))?;
+            let (reason, asked) = match timeout(self.timeout, self.client.request(request)).await {
                 Ok(Ok(answer)) => return Ok(Some(answer)),
                 Ok(Err(kube::Error::Api(status))) if status.code == 404 => return Ok(None),
-                Ok(Err(error)) => RequestFailure::from_error(&error),
-                Err(_) => RequestFailure::Passing(
-                    format!("no answer in {} s", self.timeout.as_secs()),
-                    None,
-                ),
+                Ok(Err(error)) => passing_failure(what, &error)?,
+                Err(_) => (format!("no answer in {} s", self.timeout.as_secs()), None),
             };
-            match failure {
-                RequestFailure::Passing(_, asked) if tried < TRIES => {
-                    sleep(asked.unwrap_or(pause).min(LONGEST_PAUSE)).await;
-                    pause *= 2;
-                    tried += 1;
-                }
-                RequestFailure::Passing(reason, _) => {
-                    return Err(RequestFailure::Final(format!("{reason} ({tried} attempts)")));
-                }
-                failure => return Err(failure),
+            if tried == TRIES {
+                return Err(failed(what, format!("{reason} ({tried} attempts)")));
             }
+            sleep(asked.unwrap_or(pause).min(LONGEST_PAUSE)).await;
+            pause *= 2;
+            tried += 1;
         }
     }
 }
 
-impl RequestFailure {
-    fn from_error(error: &kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) => {
-                // A proxy may answer with an HTML page.
-                let said = if status.message.is_empty() { &status.reason } else { &status.message };
-                let said: String = visible(said).chars().take(500).collect();
-                match status.code {
-                    401 => Self::Final(format!("the API server rejected the credentials: {said}")),
-                    403 => Self::Refused(said),
-                    410 => Self::Expired,
-                    // Too many requests, or a server error that may pass.
-                    code @ (429 | 500..=599) => {
-                        let asked = status.details.as_ref().map(|it| it.retry_after_seconds);
-                        let asked = asked.filter(|seconds| *seconds > 0);
-                        let pause = asked.map(|seconds| Duration::from_secs(seconds.into()));
-                        Self::Passing(format!("the API server answers {code}: {said}"), pause)
-                    }
-                    code => Self::Final(format!("the API server answers {code}: {said}")),
-                }
-            }
-            // A truncated answer is also invalid JSON. The parser's message quotes the answer, so
-            // it is not shown.
-            kube::Error::SerdeError(_) => {
-                Self::Passing("the answer does not match the API".to_owned(), None)
-            }
-            kube::Error::Service(cause) => Self::Passing(in_words(&**cause), None),
-            kube::Error::HyperError(cause) => Self::Passing(in_words(cause), None),
-            error => Self::Final(in_words(error)),
-        }
-    }
+fn failed(what: &str, reason: String) -> ClientError {
+    ClientError::Failed { what: what.to_owned(), reason }
+}
 
-    fn into_error(self, what: String) -> ClientError {
-        match self {
-            Self::Refused(reason) => ClientError::Refused { what, reason },
-            Self::Passing(reason, _) | Self::Final(reason) => ClientError::Failed { what, reason },
-            Self::Expired => ClientError::Failed { what, reason: "the answer expired".to_owned() },
+/// Returns the reason why a request failed that is to be retried, and the pause that the server asks
+/// for.
+///
+/// # Errors
+///
+/// If it would fail again.
+fn passing_failure(
+    what: &str,
+    error: &kube::Error,
+) -> Result<(String, Option<Duration>), ClientError> {
+    match error {
+        kube::Error::Api(status) => {
+            // A proxy may answer with an HTML page.
+            let said = if status.message.is_empty() { &status.reason } else { &status.message };
+            let said: String = visible(said).chars().take(500).collect();
+            match status.code {
+                401 => {
+                    Err(failed(what, format!("the API server rejected the credentials: {said}")))
+                }
+                403 => Err(ClientError::Refused { what: what.to_owned(), reason: said }),
+                410 => Err(ClientError::Expired(what.to_owned())),
+                // Too many requests, or a server error that may pass.
+                code @ (429 | 500..=599) => {
+                    let asked = status.details.as_ref().map(|it| it.retry_after_seconds);
+                    let asked = asked.filter(|seconds| *seconds > 0);
+                    let pause = asked.map(|seconds| Duration::from_secs(seconds.into()));
+                    Ok((format!("the API server answers {code}: {said}"), pause))
+                }
+                code => Err(failed(what, format!("the API server answers {code}: {said}"))),
+            }
         }
+        // A truncated answer is also invalid JSON. The parser's message quotes the answer, so
+        // it is not shown.
+        kube::Error::SerdeError(_) => Ok(("the answer does not match the API".to_owned(), None)),
+        kube::Error::Service(cause) => Ok((in_words(&**cause), None)),
+        kube::Error::HyperError(cause) => Ok((in_words(cause), None)),
+        error => Err(failed(what, in_words(error))),
     }
 }
 

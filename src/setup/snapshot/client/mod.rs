@@ -58,6 +58,9 @@ pub enum ClientError {
         /// The server's message.
         reason: String,
     },
+    /// The continue token of a list expired, so the list must be restarted.
+    #[error("cannot {0}: the answer expired")]
+    Expired(String),
     /// All attempts of a request failed, or the cluster does not have the kind.
     #[error("cannot {what}: {reason}")]
     Failed {
