@@ -182,15 +182,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
     let built =
         arguments.build.then(|| check_builds(&mut runs, arguments, &progress)).transpose()?;
+    let mapped = if writes { to_write(&mut runs, arguments.from_index)? } else { None };
     // Findings quote the lines that were read, so they are formatted before the files change.
-    let mut formatted = formatted_findings(arguments, &sites, &runs)?;
-    let mut mapped = None;
+    let (findings, results) = formatted_findings(arguments, &sites, &runs)?;
     if writes {
         progress.show_writing();
-        mapped = to_write(&mut runs, arguments.from_index)?;
-        if mapped.is_none() {
-            formatted = formatted_findings(arguments, &sites, &runs)?;
-        }
     }
     // Neither writing nor summarizing keeps all cores busy.
     let (written, summaries) = rayon::join(
@@ -209,7 +205,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     if arguments.diff && may_change {
         print_lines(&report::diff(&changes));
     }
-    let (findings, results) = formatted;
     results.iter().for_each(print_document);
     say(findings);
     for ((site, _), summary) in runs.iter().zip(summaries) {
@@ -294,17 +289,13 @@ fn next_moves(
 
 /// Merges the changes of all sites.
 fn all_changes<'a>(runs: &'a Runs<'_>) -> Cow<'a, OutputChanges> {
-    let site_summaries = runs.iter().filter_map(|(_, run)| run.changes.as_ref());
-    let site_summaries: Vec<&OutputChanges> = site_summaries.collect();
-    if let [only] = site_summaries[..] {
-        return Cow::Borrowed(only);
+    let mut site_changes = runs.iter().filter_map(|(_, run)| run.changes.as_ref());
+    let mut all = site_changes.next().map(Cow::Borrowed).unwrap_or_default();
+    for OutputChanges { files, leftovers } in site_changes {
+        all.to_mut().files.extend(files.clone());
+        all.to_mut().leftovers.extend(leftovers.clone());
     }
-    let mut all = OutputChanges::default();
-    for changes in site_summaries {
-        all.files.extend(changes.files.clone());
-        all.leftovers.extend(changes.leftovers.clone());
-    }
-    Cow::Owned(all)
+    all
 }
 
 impl Arguments {
