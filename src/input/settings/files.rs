@@ -137,19 +137,14 @@ fn newer_settings(origin: &Origin, keys: &Mapping) -> Option<Finding> {
 /// Reads one file. Returns `None` if it is missing or has only comments.
 fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mapping)>, Finding> {
     let file: Arc<Utf8Path> = Arc::from(path);
-    let text = match repo.plain_text(path) {
-        Ok(Some(text)) => text,
-        Ok(None) => {
-            let other = path.with_extension("yml");
-            return match repo.kind(&other) {
-                Some(_) => {
-                    let reason = format!("their file must have the name {FILE}");
-                    Err(unreadable(&Arc::from(other), &reason))
-                }
-                None => Ok(None),
-            };
+    let text = repo.plain_text(path).map_err(|error| unreadable(&file, &error.to_string()))?;
+    let Some(text) = text else {
+        let other = path.with_extension("yml");
+        if repo.kind(&other).is_none() {
+            return Ok(None);
         }
-        Err(error) => return Err(unreadable(&file, &error.to_string())),
+        let reason = format!("their file must have the name {FILE}");
+        return Err(unreadable(&Arc::from(other), &reason));
     };
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(None);
