@@ -37,10 +37,8 @@ pub(crate) struct LabelAssignments {
 impl AssignmentSettings {
     /// Returns the labels of a host in a part of a cluster.
     pub(crate) fn labels_of(&self, cluster: &ClusterKey, part: &Part) -> BTreeMap<String, String> {
-        let former = self.former.as_ref();
-        let mut labels = former.map_or_else(BTreeMap::new, |former| former.labels(cluster, part));
-        labels.extend(self.labels.labels(cluster, part));
-        labels
+        let schemes = self.former.iter().chain([&self.labels]);
+        schemes.flat_map(|scheme| scheme.labels(cluster, part)).collect()
     }
 
     /// Returns whether a host would lose generated labels before it has all new ones. `is_live` selects
@@ -78,14 +76,10 @@ impl AssignmentSettings {
 
     /// Reads the assignments in the labels of a host. SIP's labels count with any settings.
     pub(crate) fn read(&self, labels: &BTreeMap<String, String>) -> LabelAssignments {
+        let keys = LABELS.into_iter().chain(LEGACY_LABELS).filter(|key| labels.contains_key(*key));
         let mut assigned = LabelAssignments {
             claims: assignment::claim(labels).into_iter().collect(),
-            keys: LABELS
-                .into_iter()
-                .chain(LEGACY_LABELS)
-                .filter(|key| labels.contains_key(*key))
-                .map(str::to_owned)
-                .collect(),
+            keys: keys.map(str::to_owned).collect(),
         };
         for found in self.own().filter_map(|scheme| scheme.find(labels)) {
             if !assigned.claims.contains(&found.claim) {
