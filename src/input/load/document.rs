@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use yaml_serde::Value;
 
-use super::parse_error::{ParseError, parse_yaml, too_much};
+use super::parse_error::{ParseError, parse_json, parse_yaml};
 use crate::base::finding::position::{DocumentShape, Origin};
-use crate::base::text::{bounded, pattern};
+use crate::base::text::pattern;
 
 /// An object in a file, not yet parsed.
 pub struct Document<'a> {
@@ -140,25 +140,17 @@ impl Document<'_> {
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         let text = self.text;
-        match &self.content {
+        let parsed = match &self.content {
             DocumentContent::Yaml if self.origin.shape == DocumentShape::ListItem => {
-                parse_yaml::<[T; 1]>(text).map(|[item]| item).map_err(|error| self.in_file(error))
+                parse_yaml::<[T; 1]>(text).map(|[item]| item)
             }
-            DocumentContent::Yaml => parse_yaml(text).map_err(|error| self.in_file(error)),
-            DocumentContent::Json => {
-                // serde_json limits nesting itself.
-                bounded::not_too_large(text)
-                    .and_then(|()| bounded::not_too_many(text))
-                    .map_err(too_much)?;
-                serde_json::from_str(text).map_err(|error| {
-                    let location = (error.line(), error.column());
-                    self.in_file(ParseError::new(text, &error.to_string(), Some(location)))
-                })
-            }
+            DocumentContent::Yaml => parse_yaml(text),
+            DocumentContent::Json => parse_json(text),
             DocumentContent::Value(value) => yaml_serde::from_value((**value).clone())
                 .map_err(|error| ParseError::new("", &error.to_string(), None)),
-            DocumentContent::Broken(error) => Err(error.clone()),
-        }
+            DocumentContent::Broken(error) => return Err(error.clone()),
+        };
+        parsed.map_err(|error| self.in_file(error))
     }
 
     /// Parses an object of Kubernetes, where a field that is null is absent.

@@ -65,7 +65,15 @@ pub(super) fn parse_yaml<T: DeserializeOwned>(text: &str) -> Result<T, ParseErro
     yaml::from_str(text).map_err(|error| ParseError::in_yaml(text, &error))
 }
 
-pub(super) fn too_much(error: TextLimitExceeded) -> ParseError {
+pub(super) fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
+    // serde_json limits nesting itself.
+    bounded::not_too_large(text).and_then(|()| bounded::not_too_many(text)).map_err(too_much)?;
+    serde_json::from_str(text).map_err(|error| {
+        ParseError::new(text, &error.to_string(), Some((error.line(), error.column())))
+    })
+}
+
+fn too_much(error: TextLimitExceeded) -> ParseError {
     ParseError { message: error.to_string(), line: None, column: None }
 }
 
