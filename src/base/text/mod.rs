@@ -53,6 +53,16 @@ pub(crate) fn pattern(literal: &'static str) -> Regex {
     Regex::new(literal).unwrap()
 }
 
+/// Returns the regex of a literal pattern, which is compiled once, at its first use.
+macro_rules! static_regex {
+    ($literal:expr) => {{
+        static REGEX: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| $crate::base::text::pattern($literal));
+        &*REGEX
+    }};
+}
+pub(crate) use static_regex;
+
 /// Replaces the expressions between `open` and `close` in a template; `None` if one has no value.
 pub(crate) fn expanded(
     template: &str,

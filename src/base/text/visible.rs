@@ -2,11 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
-use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::pattern;
+use super::static_regex;
 
 /// Returns whether a character is invisible or controls its output: control characters (C0, DEL,
 /// C1), line and paragraph separators, bidirectional controls, characters without a glyph, and
@@ -69,11 +66,10 @@ pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(
     let body = line.trim_start_matches(|c: char| c.is_whitespace() || lead(c));
     out.push_str(&line[..line.len() - body.len()]);
     // One escaped colon or `#` is enough to break a command.
-    static AT_START: LazyLock<Regex> =
-        LazyLock::new(|| pattern("^(?:(section_(?:start|end)):|:(:))"));
-    static NAMED: LazyLock<Regex> = LazyLock::new(|| pattern(r"##([A-Za-z0-9-]*\[)"));
-    let body = AT_START.replace(body, r"$1\u{3a}$2");
-    out.push_str(&NAMED.replace_all(&body, r"#\u{23}$1"));
+    let at_start = static_regex!("^(?:(section_(?:start|end)):|:(:))");
+    let body = at_start.replace(body, r"$1\u{3a}$2");
+    let named = static_regex!(r"##([A-Za-z0-9-]*\[)");
+    out.push_str(&named.replace_all(&body, r"#\u{23}$1"));
 }
 
 /// Escapes hidden characters in JSON, and the second `#` of a CI command.

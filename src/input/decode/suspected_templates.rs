@@ -4,15 +4,12 @@
 //! Most of them are templates, such as Helm charts. But a request with a typo would vanish with its
 //! cluster, and a Software with its packages.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde::de::IgnoredAny;
 
 use crate::base::api::names::ObjectName;
 use crate::base::api::provisioning::{self as api, CLUSTER, SOFTWARE_KIND};
 use crate::base::finding::Origin;
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 use crate::input::load::{Document, ParseError};
 
 /// A suspected template, or a request whose name or namespace is a placeholder.
@@ -61,12 +58,10 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
     if text.bytes().all(is_of_name) {
         return false;
     }
-    static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(concat!(
-            r"(?s)\$\{[^}]+\}|\$\([^)]+\)|\{\{.+?\}\}|\{%.+?%\}",
-            r"|<[\w. -]+>|@[\w. -]+@|%[\w. -]+%|__[\w. -]+__",
-            r"|^\$[A-Z0-9_-]+$|^[A-Z0-9_-]*(?:NAME|_)[A-Z0-9_-]*$",
-        ))
-    });
-    PLACEHOLDER.is_match(text)
+    let placeholder = static_regex!(concat!(
+        r"(?s)\$\{[^}]+\}|\$\([^)]+\)|\{\{.+?\}\}|\{%.+?%\}",
+        r"|<[\w. -]+>|@[\w. -]+@|%[\w. -]+%|__[\w. -]+__",
+        r"|^\$[A-Z0-9_-]+$|^[A-Z0-9_-]*(?:NAME|_)[A-Z0-9_-]*$",
+    ));
+    placeholder.is_match(text)
 }

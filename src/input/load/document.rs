@@ -1,7 +1,5 @@
 //! A document of a file, and its parsing.
 
-use std::sync::LazyLock;
-
 use regex::Regex;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -9,7 +7,7 @@ use yaml_serde::Value;
 
 use super::parse_error::{ParseError, parse_json, parse_yaml};
 use crate::base::finding::position::{DocumentShape, Origin};
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// An object in a file, not yet parsed.
 pub struct Document<'a> {
@@ -86,9 +84,9 @@ impl Document<'_> {
     /// Returns whether the text contains one of the kinds as a value of `kind`, in YAML or JSON.
     /// For text that does not parse.
     pub fn mentions_kind(&self, kinds: &[&str]) -> bool {
-        static KEY: LazyLock<Regex> = LazyLock::new(|| pattern(r#"kind["'\s]*:["'\s]*"#));
         let is_named = |value: &str| kinds.iter().any(|kind| value.starts_with(kind));
-        KEY.find_iter(self.text()).any(|key| is_named(&self.text()[key.end()..]))
+        let key = static_regex!(r#"kind["'\s]*:["'\s]*"#);
+        key.find_iter(self.text()).any(|key| is_named(&self.text()[key.end()..]))
     }
 
     /// Returns the unquoted value after a key on the same line, anywhere in the text. For text that

@@ -7,13 +7,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
-use regex::Regex;
 
 use crate::base::finding::position::{DocumentShape, RouteStep};
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// The maximum size in bytes of a document to look up nodes in. Its nodes use at least 10 times the
 /// memory, and store offsets as `u32`.
@@ -22,10 +20,6 @@ const LARGEST: usize = 4 << 20;
 /// The nesting limit for collections. It bounds the time to parse a document, and no legitimate
 /// document is as deep.
 const DEEPEST: usize = 1000;
-
-/// Comments, anchors and tags, which start only after whitespace; and the sign of a block scalar.
-static HEADER_PARTS: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?:^|\s)(?:#[^\n]*|[&!]\S*)|[|>]"));
 
 /// The nodes of one document.
 #[derive(Default)]
@@ -343,7 +337,8 @@ impl Builder<'_> {
     /// anchor and a tag can follow the previous event.
     fn with_header(&self, range: Range<usize>) -> Range<usize> {
         let before = self.text.get(self.read..range.start).unwrap_or_default();
-        let mut parts = HEADER_PARTS.find_iter(before);
+        // Comments, anchors and tags, which start only after whitespace; and the header's sign.
+        let mut parts = static_regex!(r"(?:^|\s)(?:#[^\n]*|[&!]\S*)|[|>]").find_iter(before);
         let header = parts.find(|part| matches!(part.as_str(), "|" | ">"));
         let start = self.read + header.map_or(0, |header| header.start());
         let text = self.text.get(start..range.end).unwrap_or_default().trim_end();

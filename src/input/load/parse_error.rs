@@ -1,13 +1,10 @@
 //! Errors of parsers, in words and positions for messages.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde::de::DeserializeOwned;
 
 use super::texts;
 use crate::base::text::bounded::{self, TextLimitExceeded};
-use crate::base::text::{pattern, yaml};
+use crate::base::text::{static_regex, yaml};
 
 /// The reason why a document is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,19 +74,17 @@ fn too_much(error: TextLimitExceeded) -> ParseError {
     ParseError { message: error.to_string(), line: None, column: None }
 }
 
-/// A position in a parser's message.
-static POSITION: LazyLock<Regex> = LazyLock::new(|| pattern(" at line [0-9]*(?: column [0-9]*)?"));
-/// The value that serde quotes: `invalid type: string "x", expected a map`.
-static QUOTED_VALUE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"(?s)(invalid (?:type|value): [^"`']*?)\s*["`'].*(, expected )"#));
-
 /// Removes positions and quoted values from a parser's message. The positions refer to a part of
 /// the file, and the values may be secret.
 pub(crate) fn in_plain_words(message: &str) -> String {
     // yaml_serde asks for the tag of an enum, which nobody writes.
     let words = message.replace("a YAML tag starting with '!'", "a text");
-    let words = POSITION.replace_all(&words, "");
-    let mut words = QUOTED_VALUE.replace(&words, "$1$2").into_owned();
+    let position = static_regex!(" at line [0-9]*(?: column [0-9]*)?");
+    let words = position.replace_all(&words, "");
+    // The value that serde quotes: `invalid type: string "x", expected a map`.
+    let quoted_value =
+        static_regex!(r#"(?s)(invalid (?:type|value): [^"`']*?)\s*["`'].*(, expected )"#);
+    let mut words = quoted_value.replace(&words, "$1$2").into_owned();
     for introduction in ["duplicate entry with key \"", "duplicate key \"", "duplicate field `"] {
         if let Some((before, key)) = words.split_once(introduction) {
             // An item of a list is parsed as a list of one.

@@ -1,14 +1,11 @@
 //! Unquoted scalars that other programs may read as another type than text.
 
 use std::cell::OnceCell;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::document::{Document, DocumentContent};
 use super::nodes::{DocumentNodes, EntryRange};
 use crate::base::finding::position::RouteStep;
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// The type of a plain scalar in programs that follow YAML 1.1, or Go's mixture of YAML 1.1 and
 /// 1.2: kubectl, kustomize and the agents that embed them.
@@ -72,17 +69,15 @@ fn is_number(text: &str) -> bool {
 
 /// Returns whether a text is a date such as `2021-01-31`.
 fn is_date(text: &str) -> bool {
-    static DATE: LazyLock<Regex> =
-        LazyLock::new(|| pattern("^[0-9]{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])$"));
-    DATE.is_match(text) && !text.starts_with("0000")
+    let date = static_regex!("^[0-9]{4}-(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12][0-9]|3[01])$");
+    date.is_match(text) && !text.starts_with("0000")
 }
 
 /// Returns whether YAML 1.1, as in Python and Ruby, reads an unquoted text as a base-60 number. One
 /// example is the MAC address `52:54:00:12:34:56`.
 pub(crate) fn is_of_base_60(text: &str) -> bool {
     // YAML 1.1 allows underscores as well.
-    static BASE_60: LazyLock<Regex> = LazyLock::new(|| pattern("^[1-9][0-9]*(?::[0-5]?[0-9])+$"));
-    BASE_60.is_match(text)
+    static_regex!("^[1-9][0-9]*(?::[0-5]?[0-9])+$").is_match(text)
 }
 
 /// The unquoted scalars of a document. The text is parsed at most once.

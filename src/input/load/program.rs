@@ -4,14 +4,13 @@ use std::env;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
-use crate::base::text::{credentials, pattern};
+use crate::base::text::{credentials, static_regex};
 use crate::input::git::is_executable;
 
 /// The interval between checks for the end of a program that has closed its output.
@@ -83,16 +82,15 @@ pub(super) fn first_lines(said: &str) -> String {
     if shown.is_empty() { "it says nothing".to_owned() } else { shown.join("\n") }
 }
 
-/// A quoted text, which a cut message may not close. Go quotes strings with backslashes.
-static QUOTED: LazyLock<Regex> = LazyLock::new(|| pattern(r#""(?:\\.|[^"])*"?|`(?:\\.|[^`])*`?"#));
-
 /// Removes quoted values from a line: kustomize prints the whole patch that it cannot apply.
 fn without_values(line: &str) -> String {
     // Literals of a generator are printed without quotes, and often are secrets.
     if let Some((before, _)) = line.split_once("literal source") {
         return without_values(before) + "literal sources …";
     }
-    let shown = QUOTED.replace_all(line, |found: &Captures<'_>| {
+    // A cut message may not close a quoted text. Go quotes strings with backslashes.
+    let quoted = static_regex!(r#""(?:\\.|[^"])*"?|`(?:\\.|[^`])*`?"#);
+    let shown = quoted.replace_all(line, |found: &Captures<'_>| {
         let (quote, rest) = found[0].split_at(1);
         let quoted = rest.strip_suffix(quote).unwrap_or(rest);
         // Line breaks and mappings are parts of documents, which names and paths are not.

@@ -4,12 +4,9 @@
 //! text is unknown, so at most a key is shown.
 
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use crate::base::finding::position::RouteStep;
-use crate::base::text::{credentials, pattern};
+use crate::base::text::{credentials, static_regex};
 
 /// Parts of keys, in lower case and without dashes, that suggest a secret.
 const SECRET_NAMES: [&str; 17] = [
@@ -75,8 +72,8 @@ fn has_secret_word(text: &str) -> bool {
 
 /// Returns the words of a text in lower case. `clientSecret` has two.
 fn words(text: &str) -> Vec<String> {
-    static BOUNDARY: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\p{Lowercase})(\p{Uppercase})"));
-    let text = BOUNDARY.replace_all(text, "$1 $2").to_lowercase();
+    let boundary = static_regex!(r"(\p{Lowercase})(\p{Uppercase})");
+    let text = boundary.replace_all(text, "$1 $2").to_lowercase();
     text.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
 }
 
@@ -93,8 +90,7 @@ fn is_secret_word(word: &str) -> bool {
 
 /// Returns whether an unparsable text contains a Secret of some kind.
 fn is_secret_manifest(document: &str) -> bool {
-    static SECRET: LazyLock<Regex> = LazyLock::new(|| pattern(r#"kind["' ]*:.{0,73}Secret"#));
-    SECRET.is_match(document)
+    static_regex!(r#"kind["' ]*:.{0,73}Secret"#).is_match(document)
 }
 
 /// Returns whether a value on one line, as written, has no secret by itself: no key, token or login.

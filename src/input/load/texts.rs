@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use camino::Utf8Path;
-use regex::Regex;
 
 use super::files::Files;
 use super::nodes::{DocumentNodes, EntryRange};
 use super::quoting;
 use crate::base::finding::position::{Origin, Place, Position, RouteStep};
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// The texts of files. Each file is read once.
 pub struct Texts<'a> {
@@ -228,8 +227,7 @@ impl FileText {
         if range.end <= line.end {
             return range;
         }
-        static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?:^|\s)#"));
-        let comment = COMMENT.find(&self.text[line.clone()]);
+        let comment = static_regex!(r"(?:^|\s)#").find(&self.text[line.clone()]);
         let end = comment.map_or(line.end, |found| line.start + found.end() - 1);
         line.start..line.start + self.text[line.start..end].trim_end().len()
     }

@@ -24,10 +24,9 @@ pub mod snapshot;
 pub mod sources;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
-use regex::{Captures, Regex};
+use regex::Captures;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -37,7 +36,7 @@ use crate::base::api::names::{Namespace, ObjectName};
 use crate::base::api::topology_spread::{TopologySpread, TopologySpreadConstraint};
 use crate::base::api::unique;
 use crate::base::finding::{Code, Finding, Place, RouteStep};
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 use crate::input::decode::spread_constraints;
 use crate::input::load::Files;
 use assignment::AssignmentSettings;
@@ -387,13 +386,12 @@ pub(super) fn with_key(message: &str, key: &str) -> String {
 
 /// Replaces the names of Rust types in a parser's message, which mean nothing to users.
 pub(super) fn without_types(message: &str) -> String {
-    static STRUCT: LazyLock<Regex> = LazyLock::new(|| pattern("expected struct ([A-Za-z0-9]*)"));
     let in_settings = |found: &Captures<'_>| match &found[1] {
         "Ignored" => "expected `{code: SIP0308, reason: …}`",
         "SecretStore" => "expected `{kind: ClusterSecretStore, name: …}`",
         _ => "expected a mapping of settings",
     };
-    STRUCT.replace(message, in_settings).into_owned()
+    static_regex!("expected struct ([A-Za-z0-9]*)").replace(message, in_settings).into_owned()
 }
 
 /// Schema keywords for editors that accept what [`inside`] accepts.

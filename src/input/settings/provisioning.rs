@@ -2,15 +2,13 @@
 //! clusters.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use yaml_serde::Value;
 
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// Settings for Provisionings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -120,8 +118,7 @@ const IMAGE_PATTERN: &str = concat!(
 
 /// Returns whether a text is a container image reference.
 pub fn is_image(text: &str) -> bool {
-    static IMAGE: LazyLock<Regex> = LazyLock::new(|| pattern(IMAGE_PATTERN));
-    IMAGE.is_match(text)
+    static_regex!(IMAGE_PATTERN).is_match(text)
 }
 
 /// Deserializes a string only. YAML's parser would convert numbers and null.
@@ -175,16 +172,16 @@ impl TryFrom<String> for Model {
     /// Parses two numbers of four hexadecimal digits, with or without `0x`, separated by a space,
     /// or by a colon as in `lspci -n`.
     fn try_from(text: String) -> Result<Self, String> {
-        static MODEL: LazyLock<Regex> = LazyLock::new(|| {
-            pattern("^[ :\t]*(?:0[xX])?([0-9A-Fa-f]{4})[ :\t]+(?:0[xX])?([0-9A-Fa-f]{4})[ :\t]*$")
-        });
+        let model = static_regex!(
+            "^[ :\t]*(?:0[xX])?([0-9A-Fa-f]{4})[ :\t]+(?:0[xX])?([0-9A-Fa-f]{4})[ :\t]*$"
+        );
         let invalid = || {
             let text = text.chars().take(40).collect::<String>();
             format!(
                 "invalid device model `{text}`: write vendor and device ID, such as `0x8086 0x1572`"
             )
         };
-        let found = MODEL.captures(&text).ok_or_else(invalid)?;
+        let found = model.captures(&text).ok_or_else(invalid)?;
         let number = |digits: &str| u16::from_str_radix(digits, 16).map_err(|_| invalid());
         Ok(Self { vendor: number(&found[1])?, product: number(&found[2])? })
     }

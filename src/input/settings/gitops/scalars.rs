@@ -1,14 +1,11 @@
 //! Validated strings in the settings of agents.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::api::names::{NAMESPACE_PATTERN, Namespace};
 use crate::base::text::visible::is_hidden;
-use crate::base::text::{credentials, pattern, repo_url};
+use crate::base::text::{credentials, repo_url, static_regex};
 
 /// Prefix of the names of a site's objects: a DNS label, short enough to keep the rest of a name
 /// readable.
@@ -76,9 +73,7 @@ impl TryFrom<String> for Duration {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        static DURATION: LazyLock<Regex> =
-            LazyLock::new(|| pattern(r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"));
-        if !DURATION.is_match(&text) {
+        if !static_regex!(r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$").is_match(&text) {
             return Err(format!("invalid duration `{text}`; write one such as `10m` or `1h30m`"));
         }
         if !text.contains(|c: char| matches!(c, '1'..='9')) {
