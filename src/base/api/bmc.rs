@@ -4,13 +4,11 @@
 //! Unlike Metal3, sipgen refuses an address without a host: no driver reaches anything by it.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::LazyLock;
 
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// Drivers of Metal3 that use Redfish. Each may end in `+http` or `+https`.
 const REDFISH: [&str; 7] = [
@@ -163,10 +161,8 @@ fn parse_like_go(text: &str) -> Option<Option<BmcAddress>> {
         return None;
     }
     // Scheme, authority with path, and fragment.
-    static URL: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(r"^(?:([A-Za-z][-+.A-Za-z0-9]*):)?([^?#]*)(?:\?[^#]*)?(?:#(.*))?$")
-    });
-    let found = URL.captures(text)?;
+    let url = static_regex!(r"^(?:([A-Za-z][-+.A-Za-z0-9]*):)?([^?#]*)(?:\?[^#]*)?(?:#(.*))?$");
+    let found = url.captures(text)?;
     let [scheme, rest, fragment] =
         [1, 2, 3].map(|group| found.get(group).map_or("", |part| part.as_str()));
     let scheme = scheme.to_ascii_lowercase();

@@ -1,9 +1,6 @@
 //! The files and directories that a kustomization lists, by the rules of kustomize's loader.
 
-use std::sync::LazyLock;
-
 use camino::{Utf8Path, Utf8PathBuf};
-use regex::Regex;
 use yaml_serde::Value;
 
 use super::{BuildEvaluation, BuildObjects, BuildResult, FailureAt, StepResult, refuse};
@@ -13,7 +10,7 @@ use crate::base::layout::{
     AGENTS, CLUSTERS, CRDS, SHARED, TENANTS, all_observed, declared_directory,
 };
 use crate::base::text::credentials::masked_value;
-use crate::base::text::{pattern, yaml};
+use crate::base::text::{static_regex, yaml};
 use crate::input::kustomize::{BuildNode, join};
 use crate::input::load::EntryKind;
 
@@ -164,7 +161,6 @@ impl BuildEvaluation<'_> {
 
 /// Returns whether kustomize takes an entry that is no path for the URL of a git repo.
 pub(crate) fn is_remote(entry: &str) -> bool {
-    static REMOTE: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"^(?i-u:git::)?(?i-u:[a-z][a-z0-9-]*@|github\.com[/:])|://"));
-    REMOTE.is_match(entry)
+    let remote = static_regex!(r"^(?i-u:git::)?(?i-u:[a-z][a-z0-9-]*@|github\.com[/:])|://");
+    remote.is_match(entry)
 }

@@ -4,9 +4,7 @@
 //! change types, keys and structure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
-use regex::Regex;
 use yaml_serde::{Mapping, Value};
 
 use super::budget::BuildBudget;
@@ -16,7 +14,7 @@ use super::{BuildResult, EvaluationError, FailureAt, StepResult, go_yaml};
 use crate::base::api::host::SUBSTITUTE;
 use crate::base::finding::{ForeignValue, Place, RouteStep, each_text_in};
 use crate::base::layout::variables;
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// The known substitution variables of a Flux Kustomization.
 #[derive(Debug, Clone, Default)]
@@ -137,8 +135,8 @@ impl SubstitutionVariables {
 
     /// Returns the first variable with a name that Flux refuses, for whatever it is used.
     pub(super) fn invalid_name(&self) -> Option<(&str, Option<&Place>)> {
-        static NAME: LazyLock<Regex> = LazyLock::new(|| pattern("^[A-Za-z_][A-Za-z0-9_]*$"));
-        let (name, value) = self.values.iter().find(|(name, _)| !NAME.is_match(name))?;
+        let valid = static_regex!("^[A-Za-z_][A-Za-z0-9_]*$");
+        let (name, value) = self.values.iter().find(|(name, _)| !valid.is_match(name))?;
         Some((name, value.as_ref().map(|(_, place)| place)))
     }
 

@@ -1,10 +1,6 @@
 //! Texts in Dex's configuration, parsed like Dex does.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// The meaning of a `$` to Dex, which expands environment variables like Go's `os.ExpandEnv`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +13,8 @@ pub(super) enum DollarMeaning<'a> {
 
 /// Returns the variables that Dex expands in a text. `$` before other characters stays.
 pub(super) fn dollars(text: &str) -> Vec<DollarMeaning<'_>> {
-    static EXPANDED: LazyLock<Regex> =
-        LazyLock::new(|| pattern(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|([0-9*#$@!?-]))"));
-    let found = EXPANDED.captures_iter(text).filter_map(|found| match found.get(1) {
+    let expanded = static_regex!(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|([0-9*#$@!?-]))");
+    let found = expanded.captures_iter(text).filter_map(|found| match found.get(1) {
         Some(name) => Some(DollarMeaning::Variable(name.as_str())),
         None => found.get(2)?.as_str().chars().next().map(DollarMeaning::Vanishing),
     });
