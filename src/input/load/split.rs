@@ -81,10 +81,21 @@ fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// The keys of a block mapping that its lines alone prove.
 #[derive(Debug, Default)]
 pub(super) struct Outline<'a> {
+    text: &'a str,
+    /// The column of the keys.
+    column: usize,
     /// The value of `kind`.
     pub(super) kind: Option<&'a str>,
     /// The lines of the block sequence in `items`, if any.
     items: Option<Range<usize>>,
+    /// The first line in `items`, while that key is the last one.
+    items_start: Option<usize>,
+    /// Set if the value of the last key starts on a later line.
+    is_open: bool,
+    /// Set if lines further right may follow. They would continue the value of `kind`.
+    may_be_deep: bool,
+    /// The end of the last line that was taken.
+    read: usize,
 }
 
 /// Reads the outline of the mapping whose keys have no indentation. Returns `None` if the lines
@@ -97,26 +108,12 @@ pub(super) struct Outline<'a> {
 ///
 /// The caller must rule out [other line breaks](has_other_line_breaks).
 pub(super) fn outline(text: &str) -> Option<Outline<'_>> {
-    let reader = OutlineReader { text, ..OutlineReader::default() };
+    let outline = Outline { text, ..Outline::default() };
     let mut lines = shallow_lines(text, 0..text.len(), 0);
-    lines.try_fold(reader, |reader, line| reader.take(line, 0))?.finish(text.len())
+    lines.try_fold(outline, |outline, line| outline.take(line, 0))?.finish(text.len())
 }
 
-/// An outline so far.
-#[derive(Default)]
-struct OutlineReader<'a> {
-    text: &'a str,
-    /// The column of the keys.
-    column: usize,
-    outline: Outline<'a>,
-    /// The first line in `items`.
-    items_start: Option<usize>,
-    last: Option<OutlineLine>,
-    /// The end of the last line that was taken.
-    read: usize,
-}
-
-impl<'a> OutlineReader<'a> {
+impl<'a> Outline<'a> {
     /// Takes the next line that is not further right than the keys. Its first bytes are skipped,
     /// such as the dash of a list item.
     fn take(mut self, line: Range<usize>, skipped: usize) -> Option<Self> {
@@ -133,50 +130,36 @@ impl<'a> OutlineReader<'a> {
             return None;
         }
         if body == "-" || body.starts_with("- ") {
-            return matches!(self.last, Some(OutlineLine::OpenKey)).then_some(self);
+            return self.is_open.then_some(self);
         }
         let (key, value) = plain_key(body)?;
         if let Some(start) = self.items_start.take() {
-            self.outline.items = Some(start..line.start);
+            self.items = Some(start..line.start);
         }
-        let is_open = is_blank_or_comment(value);
-        self.last = Some(if is_open { OutlineLine::OpenKey } else { OutlineLine::Key });
+        self.is_open = is_blank_or_comment(value);
+        self.may_be_deep = key != "kind";
         if key == "kind" {
             // A second `kind` proves nothing.
-            let kind = plain_word(value).filter(|_| self.outline.kind.is_none())?;
-            self.outline.kind = Some(kind);
-            self.last = Some(OutlineLine::Kind);
-        } else if key == "items" && is_open {
-            self.items_start = Some(line.end).filter(|_| self.outline.items.is_none());
+            self.kind = Some(plain_word(value).filter(|_| self.kind.is_none())?);
+        } else if key == "items" && self.is_open {
+            self.items_start = Some(line.end).filter(|_| self.items.is_none());
         }
         Some(self)
     }
 
-    fn finish(mut self, end: usize) -> Option<Outline<'a>> {
+    fn finish(mut self, end: usize) -> Option<Self> {
         self.pass_deep_lines(end)?;
         if let Some(start) = self.items_start {
-            self.outline.items = Some(start..end);
+            self.items = Some(start..end);
         }
-        Some(self.outline)
+        Some(self)
     }
 
     /// Checks the lines up to an offset, which are further right. They are below a key without a
     /// value, or continue a value.
     fn pass_deep_lines(&self, end: usize) -> Option<()> {
-        let is_below_key = matches!(self.last, Some(OutlineLine::Key | OutlineLine::OpenKey));
-        (is_below_key || !has_content_line(&self.text[self.read..end])).then_some(())
+        (self.may_be_deep || !has_content_line(&self.text[self.read..end])).then_some(())
     }
-}
-
-/// The last line in the mapping's own column.
-#[derive(Clone, Copy)]
-enum OutlineLine {
-    /// The key `kind` with its value.
-    Kind,
-    /// Another key with the start of its value.
-    Key,
-    /// A key whose value starts on a later line.
-    OpenKey,
 }
 
 /// All line breaks of YAML 1.1.
@@ -234,18 +217,18 @@ impl<'a> Outline<'a> {
         // The first dash sets the column for all items, and what follows it, that of their keys.
         let (dash, column) = dash_and_content(&text[first.clone()])?;
         let mut items = Vec::new();
-        let mut open: Option<(usize, Option<OutlineReader<'_>>)> = None;
-        let close = |(start, reader): (usize, Option<OutlineReader<'a>>), end| SequenceItem {
+        let mut open: Option<(usize, Option<Outline<'_>>)> = None;
+        let close = |(start, outline): (usize, Option<Outline<'a>>), end| SequenceItem {
             range: start..end,
-            kind: reader.and_then(|reader| reader.finish(end)?.kind),
+            kind: outline.and_then(|outline| outline.finish(end)?.kind),
         };
         for line in shallow_lines(text, first.start..range.end, column) {
             let content = &text[line.clone()];
             let depth = content.len() - content.trim_start_matches(' ').len();
             if depth > dash || is_filler(content.trim_start_matches(' ')) {
                 // A line of the item.
-                if let Some((_, reader)) = &mut open {
-                    *reader = reader.take().and_then(|reader| reader.take(line, 0));
+                if let Some((_, outline)) = &mut open {
+                    *outline = outline.take().and_then(|outline| outline.take(line, 0));
                 }
                 continue;
             }
@@ -255,11 +238,10 @@ impl<'a> Outline<'a> {
             }
             items.extend(open.take().map(|open| close(open, line.start)));
             let start = line.start;
-            let reader =
-                OutlineReader { text, column: own_column, read: start, ..OutlineReader::default() };
+            let outline = Outline { text, column: own_column, read: start, ..Outline::default() };
             // Deeper keys than those of the first item are not among the lines.
-            let reader = (own_column <= column).then_some(reader);
-            open = Some((start, reader.and_then(|reader| reader.take(line, own_column))));
+            let outline = Some(outline).filter(|_| own_column <= column);
+            open = Some((start, outline.and_then(|outline| outline.take(line, own_column))));
         }
         items.extend(open.map(|open| close(open, range.end)));
         Some(items)
