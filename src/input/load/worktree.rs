@@ -28,22 +28,13 @@ pub(super) struct Worktree {
 impl Worktree {
     /// Queries git about a directory.
     pub(super) fn around(root: &Utf8Path) -> Result<Self, GitError> {
-        let Some(opened) = Checkout::around(root)? else {
-            return Ok(Self::default());
-        };
         // A bare repo tracks no files on the disk.
-        let Ok(workdir) = opened.workdir() else {
+        let Some(opened) = Checkout::around(root)?.filter(|opened| !opened.repo.is_bare()) else {
             return Ok(Self::default());
         };
-        let workdir = workdir.to_owned();
         let mut worktree = Self { has_repo: true, ..Self::default() };
-        worktree.add(
-            &opened.prefix,
-            &opened.repo,
-            &opened.index()?,
-            &workdir,
-            Utf8Path::new(""),
-        )?;
+        let (index, workdir) = (opened.index()?, opened.workdir()?);
+        worktree.add(&opened.prefix, &opened.repo, &index, workdir, Utf8Path::new(""))?;
         Ok(worktree)
     }
 
