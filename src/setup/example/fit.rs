@@ -63,27 +63,20 @@ struct FittingNodeSet {
     ports: Option<RangeInclusive<u16>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct SelectorLabel {
     key: String,
     value: String,
-}
-
-impl SelectorLabel {
-    fn new(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), value: value.to_owned() }
-    }
 }
 
 impl Default for Fit {
     /// Returns placeholders, for a repo without free hosts.
     fn default() -> Self {
         let [api_port, worker_ports] = free_ports(NodePortRange::default(), BTreeSet::new());
-        let node_set = |value, count, ports| FittingNodeSet {
-            label: Some(SelectorLabel::new("hardware.example.com/flavor", value)),
-            count,
-            interface: Some("oam-ipv4".to_owned()),
-            ports,
+        let node_set = |value: &str, count, ports| {
+            let key = "hardware.example.com/flavor".to_owned();
+            let label = Some(SelectorLabel { key, value: value.to_owned() });
+            FittingNodeSet { label, count, interface: Some("oam-ipv4".to_owned()), ports }
         };
         Self {
             found: false,
@@ -273,7 +266,8 @@ fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
     let labels = labels.filter(|(key, value)| {
         is_label(key, value) && words.iter().any(|word| value.contains(word))
     });
-    most_frequent(labels.map(|(key, value)| SelectorLabel::new(key, value)))
+    let (key, value) = most_frequent(labels)?;
+    Some(SelectorLabel { key: key.clone(), value: value.clone() })
 }
 
 /// Returns the first network in which each host has an address.
