@@ -58,14 +58,9 @@ pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(Hos
         kept["metadata"]["deletionTimestamp"] = DELETION.into();
     }
     let annotations = live.pointer("/metadata/annotations").and_then(Value::as_object);
-    for (field, pairs) in [
-        ("labels", labels(live.pointer("/metadata/labels"))),
-        ("annotations", annotations.map(kept_annotations).unwrap_or_default()),
-    ] {
-        if !pairs.is_empty() {
-            kept["metadata"][field] = pairs.into();
-        }
-    }
+    set_unless_empty(&mut kept, "/metadata/labels", labels(live.pointer("/metadata/labels")));
+    let own_annotations = annotations.map(kept_annotations).unwrap_or_default();
+    set_unless_empty(&mut kept, "/metadata/annotations", own_annotations);
     // An empty list means that no field manager is known. A missing one means nothing.
     if let Some(entries) = live.pointer("/metadata/managedFields").and_then(Value::as_array) {
         kept["metadata"]["managedFields"] = managers(entries, assignment).into();
@@ -83,9 +78,7 @@ pub(super) fn host(live: &Value, assignment: &AssignmentSettings) -> Option<(Hos
     let hardware = hardware.or_else(|| annotated(DETAILS));
     let hardware = hardware.and_then(|hardware| inspection::hardware(&hardware));
     let mut status = statuses.next().map_or_else(|| json!({}), self::status);
-    if let Some(hardware) = hardware.filter(|hardware| *hardware != json!({})) {
-        status["hardware"] = hardware;
-    }
+    set_unless_empty(&mut status, "/hardware", hardware.unwrap_or_else(|| json!({})));
     if live_status.is_some() || status != json!({}) {
         kept["status"] = status;
     }
@@ -146,6 +139,14 @@ pub(super) fn keep_texts(kept: &mut Value, live: &Value, pointers: &[&str]) {
 /// Sets the value at a JSON pointer, with the objects around it.
 fn set(object: &mut Value, pointer: &str, value: impl Into<Value>) {
     *pointer.split('/').skip(1).fold(object, |place, field| &mut place[field]) = value.into();
+}
+
+/// Sets an object or list at a JSON pointer, unless it is empty.
+pub(super) fn set_unless_empty(object: &mut Value, pointer: &str, value: impl Into<Value>) {
+    let value = value.into();
+    if value != json!({}) && value != json!([]) {
+        set(object, pointer, value);
+    }
 }
 
 /// Keeps every valid label, because selectors and topology keys may name any.

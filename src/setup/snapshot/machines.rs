@@ -31,9 +31,7 @@ pub(super) fn keep_machine(kept: &mut Value, live: &Value) {
     keep::keep_texts(kept, live, &["/spec/clusterName", "/spec/failureDomain", "/spec/providerID"]);
     let mut labels = keep::labels(live.pointer("/metadata/labels"));
     labels.retain(|key, _| LABELS.contains(&key.as_str()));
-    if !labels.is_empty() {
-        kept["metadata"]["labels"] = labels.into();
-    }
+    keep::set_unless_empty(kept, "/metadata/labels", labels);
     let owners = live.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let owner = |owner: &Value| {
         let [api_version, kind, name] =
@@ -41,9 +39,7 @@ pub(super) fn keep_machine(kept: &mut Value, live: &Value) {
         Some(json!({"apiVersion": api_version?, "kind": kind?, "name": name?}))
     };
     let owners: Vec<Value> = owners.into_iter().flatten().filter_map(owner).collect();
-    if !owners.is_empty() {
-        kept["metadata"]["ownerReferences"] = owners.into();
-    }
+    keep::set_unless_empty(kept, "/metadata/ownerReferences", owners);
     let reference = ["/spec/infrastructureRef/kind", "/spec/infrastructureRef/name"];
     if reference.iter().all(|pointer| text_at(live, pointer).is_some()) {
         keep::keep_texts(kept, live, &reference);
