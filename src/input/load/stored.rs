@@ -72,15 +72,18 @@ impl StoredFiles {
         };
         let entries =
             index.iter().filter(is_staged).map(|entry| (entry.path, entry.mode, entry.id));
-        Self::gather(&opened, entries.collect())
+        let mut files = Self::default();
+        files.add(&opened, Utf8Path::new(""), entries.collect())?;
+        Ok(files)
     }
 
     /// Returns a revision below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
         let opened = Checkout::expect(root)?;
         let commit = commit(&opened.repo, revision)?;
-        let files = Self::gather(&opened, blobs(&commit.tree()?)?)?;
-        Ok(Self { commit: Some(commit.id()), ..files })
+        let mut files = Self { commit: Some(commit.id()), ..Self::default() };
+        files.add(&opened, Utf8Path::new(""), blobs(&commit.tree()?)?)?;
+        Ok(files)
     }
 
     /// Returns files in memory.
@@ -89,12 +92,6 @@ impl StoredFiles {
             |bytes| StoredEntry { kind: EntryKind::File, content: EntryContent::Bytes(bytes) };
         let entries = files.into_iter().map(|(path, bytes)| (path, entry(bytes)));
         Self { entries: entries.collect(), ..Self::default() }
-    }
-
-    fn gather(opened: &Checkout, entries: Vec<ListedFile>) -> Result<Self, GitError> {
-        let mut files = Self::default();
-        files.add(opened, Utf8Path::new(""), entries)?;
-        Ok(files)
     }
 
     /// Adds the entries of a repo at `at` within the outermost repo, limited to the requested
@@ -182,16 +179,10 @@ impl StoredFiles {
     }
 
     pub(super) fn kind(&self, path: &Utf8Path) -> Option<EntryKind> {
-        match self.entries.get(path) {
-            Some(entry) => Some(entry.kind),
-            None => self.is_directory(path).then_some(EntryKind::Directory),
-        }
-    }
-
-    fn is_directory(&self, path: &Utf8Path) -> bool {
         // Paths are ordered by component, so the first entry below a directory follows it.
-        let mut entries = self.entries.range(path.to_owned()..).map(|(entry, _)| entry);
-        entries.find(|entry| *entry != path).is_some_and(|next| next.starts_with(path))
+        let (first, entry) = self.entries.range(path.to_owned()..).next()?;
+        let is_directory = first != path && first.starts_with(path);
+        if first == path { Some(entry.kind) } else { is_directory.then_some(EntryKind::Directory) }
     }
 
     pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
