@@ -273,12 +273,11 @@ fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
 /// Returns the first network in which each host has an address.
 fn interface(hosts: &[&Host]) -> Option<String> {
     let networks = |host: &&Host| -> BTreeSet<String> {
-        let Ok(data) = &host.network.data else {
-            return BTreeSet::new();
-        };
-        // An unusual id would need quoting, and an example of that helps nobody.
-        let is_usual = |id: &&str| is_label("id", id) && data.address(id).is_ok();
-        data.shown_ids().filter(is_usual).map(str::to_owned).collect()
+        let ids = host.network.data.iter().flat_map(|data| {
+            // An unusual id would need quoting, and an example of that helps nobody.
+            data.shown_ids().filter(|id| is_label("id", id) && data.address(id).is_ok())
+        });
+        ids.map(str::to_owned).collect()
     };
     let shared = hosts.iter().map(networks).reduce(|one, other| &one & &other);
     shared?.pop_first()
