@@ -229,11 +229,9 @@ fn required_without_default(object: &mut Map<String, Value>) {
     let Some(Value::Array(names)) = object.get("required").cloned() else {
         return;
     };
-    let Some(Value::Object(properties)) = object.get_mut("properties") else {
-        return;
-    };
     for name in names.iter().filter_map(Value::as_str) {
-        if let Some(Value::Object(property)) = properties.get_mut(name) {
+        let property = object.get_mut("properties").and_then(|properties| properties.get_mut(name));
+        if let Some(Value::Object(property)) = property {
             property.remove("default");
         }
     }
