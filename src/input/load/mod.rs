@@ -2,7 +2,7 @@
 //!
 //! * `files`: files on the disk or in git; `listing` lists them. `stored` has those of a revision, of the index or in
 //!   memory, `worktree` asks git about files on the disk, and `submodules` finds repos within a repo.
-//! * `part`: the part of the files that belongs to one site; `site_files` reads it.
+//! * `part`: the part of the files that belongs to one site.
 //! * `links`: targets of symbolic links; `history`: earlier texts of files.
 //! * `scan`: parallel iteration over the documents of files.
 //! * `kind`, `encoding` and `mentions`: types of directory entries, text encodings, and search for
@@ -36,7 +36,6 @@ mod plain;
 mod program;
 mod quoting;
 pub mod scan;
-mod site_files;
 pub(crate) mod sops;
 mod split;
 mod stored;
