@@ -228,19 +228,16 @@ pub(crate) fn needed_paths(
             continue;
         };
         for entry in paths(&kustomization) {
-            let path = join(&directory, entry);
-            let is_output = |path: &&Utf8PathBuf| output.is_some_and(|top| path.starts_with(top));
-            if let Some(path) = path.as_ref().filter(is_output) {
-                return Err(BuildError::Output { file, path: path.clone() });
+            let elsewhere =
+                || BuildError::Elsewhere { file: file.clone(), entry: entry.to_owned() };
+            let path = join(&directory, entry).ok_or_else(elsewhere)?;
+            if output.is_some_and(|top| path.starts_with(top)) {
+                return Err(BuildError::Output { file, path });
             }
-            match path.as_ref().and_then(|path| Some((path, kind(repo, path)?))) {
-                Some((path, EntryKind::Directory)) => pending.push(path.clone()),
-                Some((path, EntryKind::File)) => {
-                    needed.insert(path.clone());
-                }
-                _ => {
-                    return Err(BuildError::Elsewhere { file, entry: entry.to_owned() });
-                }
+            match kind(repo, &path) {
+                Some(EntryKind::Directory) => pending.push(path),
+                Some(EntryKind::File) => drop(needed.insert(path)),
+                _ => return Err(elsewhere()),
             }
         }
     }
