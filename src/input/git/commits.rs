@@ -49,12 +49,8 @@ impl Commits {
 
     /// Returns whether a commit has this text at a path; `None` asks for a missing file.
     pub(crate) fn have(&self, path: &Utf8Path, text: Option<&str>) -> bool {
-        self.any_content(path, |content| match (content, text) {
-            (Some(content), Some(text)) => {
-                layout::differ_in_line_ends_only(content, text.as_bytes())
-            }
-            (content, text) => content.is_none() && text.is_none(),
-        })
+        let text = text.map(|text| layout::with_line_feeds(text.as_bytes()));
+        self.any_content(path, |content| content.map(layout::with_line_feeds) == text)
     }
 
     /// Returns whether a commit has a file that contains a text.
