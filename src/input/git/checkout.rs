@@ -10,15 +10,6 @@ use super::GitError;
 use super::open::Checkout;
 use crate::base::api::date::Date;
 
-/// The state of a directory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DirectoryState {
-    /// Set if the index has a file of it.
-    pub is_tracked: bool,
-    /// The number of files that differ from the checked-out commit, including new ones.
-    pub changes: usize,
-}
-
 /// The last change of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastChange {
@@ -46,12 +37,13 @@ impl Checkout {
         !prefix.as_str().is_empty() && self.repo.is_path_ignored(prefix).unwrap_or_default()
     }
 
-    /// Returns the state of a directory.
+    /// Returns the number of files of a directory that differ from the checked-out commit, including
+    /// new ones, and whether the index has a file of it.
     ///
     /// # Errors
     ///
     /// If the index or the worktree cannot be read.
-    pub fn state(&self, directory: &Utf8Path) -> Result<DirectoryState, GitError> {
+    pub fn changes(&self, directory: &Utf8Path) -> Result<(usize, bool), GitError> {
         let directory = self.prefix.join(directory);
         let index = self.index()?;
         let mut options = StatusOptions::new();
@@ -60,10 +52,8 @@ impl Checkout {
             .disable_pathspec_match(true)
             .include_untracked(true)
             .recurse_untracked_dirs(true);
-        Ok(DirectoryState {
-            is_tracked: index.find_prefix(format!("{directory}/")).is_ok(),
-            changes: self.repo.statuses(Some(&mut options))?.len(),
-        })
+        let changes = self.repo.statuses(Some(&mut options))?.len();
+        Ok((changes, index.find_prefix(format!("{directory}/")).is_ok()))
     }
 
     /// Returns the files in which the worktree differs from a revision, including new ones. Returns

@@ -10,7 +10,7 @@ mod commits;
 pub(crate) mod open;
 mod version;
 
-pub use checkout::{DirectoryState, Hook, LastChange};
+pub use checkout::{Hook, LastChange};
 pub(crate) use checkout::{entry_id, is_executable};
 pub(crate) use commits::{Commits, head_id};
 pub use open::{Checkout, EnclosingRepo, KnownBranches, around};

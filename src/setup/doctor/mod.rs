@@ -73,10 +73,8 @@ pub fn check_site(
     run: &GeneratedSite,
     today: Option<Date>,
 ) -> Result<Vec<DoctorCheck>, GitError> {
-    let mut checks: Vec<DoctorCheck> = check_agent(run).into_iter().collect();
-    checks.extend(check_snapshot(checkout, run, today)?);
-    checks.extend(check_output(checkout, run)?);
-    Ok(checks)
+    let (snapshot, output) = (check_snapshot(checkout, run, today)?, check_output(checkout, run)?);
+    Ok(check_agent(run).into_iter().chain(snapshot).chain(output).collect())
 }
 
 /// Checks whether an object of the repo points the agent at its objects.
@@ -197,14 +195,15 @@ fn check_output(checkout: &Checkout, run: &GeneratedSite) -> Result<Vec<DoctorCh
             ..DoctorCheck::warning(SUBJECT, &ignored.message, help)
         }]);
     }
-    let git = checkout.state(output)?;
-    let changes = counted(git.changes, "uncommitted change");
-    Ok(match (git.changes, git.is_tracked) {
+    Ok(match checkout.changes(output)? {
         (0, false) => Vec::new(),
         (0, true) => vec![DoctorCheck::ok(SUBJECT, format!("`{output}` is committed"))],
-        _ => vec![DoctorCheck::warning(
+        (changes, _) => vec![DoctorCheck::warning(
             SUBJECT,
-            format!("`{output}` has {changes}; it records the assignment of hosts"),
+            format!(
+                "`{output}` has {}; it records the assignment of hosts",
+                counted(changes, "uncommitted change")
+            ),
             format!("run `git add {}` and `git commit`", in_shell(output.as_str())),
         )],
     })
