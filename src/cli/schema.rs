@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
                 SchemaKind::Provisioning => schema::provisioning_crd(),
                 SchemaKind::Software => schema::software_crd(),
             };
-            print_document(&ReportDocument::trusted(schema::yaml(&definition)?));
+            print_document(&ReportDocument::trusted(yaml_serde::to_string(&definition)?));
             return Ok(ExitCode::SUCCESS);
         }
     };

@@ -29,15 +29,6 @@ pub fn software_crd() -> Value {
     definition::<Software>(|_| {})
 }
 
-/// Formats a CustomResourceDefinition as YAML.
-///
-/// # Errors
-///
-/// Never fails for the definitions in this module.
-pub fn yaml(definition: &Value) -> Result<String, yaml_serde::Error> {
-    yaml_serde::to_string(definition)
-}
-
 /// Returns the definition of a kind. `extend` adds what its type does not say to its schema.
 fn definition<T: CustomResourceExt>(extend: impl Fn(&mut Value)) -> Value {
     let mut definition = json!(T::crd());

@@ -2,8 +2,7 @@
 //!
 //! * [`sipcluster`], [`provisioning`], [`software`], [`settings`]: JSON Schemas (draft 2020-12) for
 //!   editors.
-//! * [`sipcluster_crd`], [`provisioning_crd`], [`software_crd`]: CustomResourceDefinitions, which
-//!   [`yaml`] formats.
+//! * [`sipcluster_crd`], [`provisioning_crd`], [`software_crd`]: CustomResourceDefinitions.
 //!
 //! All are generated from the types in [`crate::base::api`] and [`crate::input::settings`]. `editor` and
 //! `definition` adapt them; `legacy` adds SIPCluster fields of older generations.
@@ -15,7 +14,7 @@ mod definition;
 mod editor;
 mod legacy;
 
-pub use definition::{provisioning_crd, sipcluster_crd, software_crd, yaml};
+pub use definition::{provisioning_crd, sipcluster_crd, software_crd};
 pub use editor::{provisioning, settings, sipcluster, software};
 
 /// Joins the lines of each paragraph.
