@@ -279,9 +279,7 @@ pub fn shared_directory(templates: &Utf8Path, hash: &str) -> Utf8PathBuf {
 /// Returns the shared directories that a kustomization refers to. Lines are scanned without a
 /// parser, because sites have thousands of kustomizations.
 pub fn shared_directories(file: &Utf8Path, text: &str) -> BTreeSet<Utf8PathBuf> {
-    let Some(to_output) = to_output(file) else {
-        return BTreeSet::new();
-    };
+    let Some(to_output) = to_output(file) else { return BTreeSet::new() };
     let is_list = |line: &&str| line.trim_start().starts_with("- ") || line.contains('[');
     text.lines()
         .filter(|line| line.contains(SHARED))

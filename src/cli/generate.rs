@@ -358,9 +358,7 @@ fn to_write(
     let mut mapped = Vec::new();
     let mut is_free = true;
     for (site, generated) in runs.iter_mut() {
-        let Some(changes) = &generated.changes else {
-            continue;
-        };
+        let Some(changes) = &generated.changes else { continue };
         let (root, output) = (site.files.root(), &generated.site.settings.output);
         let staged = if from_index { Some(Files::staged(root)?) } else { None };
         if let Some(changed) =

@@ -160,9 +160,7 @@ pub(super) fn streams(option: &str, paths: &[Utf8PathBuf]) -> Result<Vec<Stream>
 /// Returns the directories that runs write for a site, with the scopes of their journals.
 fn written_directories(site: &Location) -> Vec<(Utf8PathBuf, JournalScope)> {
     // A site with unreadable settings is never written.
-    let Ok(settings) = Settings::load(&site.files) else {
-        return Vec::new();
-    };
+    let Ok(settings) = Settings::load(&site.files) else { return Vec::new() };
     vec![
         (settings.snapshot.directory, JournalScope::Snapshot),
         (settings.output, JournalScope::Hosts),

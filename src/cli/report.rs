@@ -149,9 +149,7 @@ fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), C
             "cannot write `{path}`: no such directory: `{directory}`"
         )));
     }
-    let Some(change) = Change::between(before, Some(after)) else {
-        return Ok(());
-    };
+    let Some(change) = Change::between(before, Some(after)) else { return Ok(()) };
     let changes = OutputChanges { files: [(name.into(), change)].into(), leftovers: Vec::new() };
     Ok(sipgen::write(directory, &changes)?)
 }

@@ -102,9 +102,7 @@ fn focus<'a>(
         check_known("cluster", &key.to_string(), known.collect())?;
         return Ok(StatusFocus::Cluster(key));
     }
-    let Some(name) = &arguments.rack else {
-        return Ok(StatusFocus::Site);
-    };
+    let Some(name) = &arguments.rack else { return Ok(StatusFocus::Site) };
     let known = overview.racks.iter().map(|rack| rack.name.clone().unwrap_or_default());
     check_known("rack", name, known.collect())?;
     Ok(StatusFocus::Rack(Some(name.as_str()).filter(|name| !name.is_empty())))

@@ -353,9 +353,7 @@ impl Origin {
     fn given(&self, route: &[RouteStep]) -> Option<Place> {
         let given = self.delivered()?.given.iter().filter(|given| route.starts_with(&given.route));
         let given = given.max_by_key(|given| given.route.len())?;
-        let Place::Node(origin, base) = &given.place else {
-            return Some(given.place.clone());
-        };
+        let Place::Node(origin, base) = &given.place else { return Some(given.place.clone()) };
         let mut written = base.clone();
         if given.goes_on {
             written.extend_from_slice(&route[given.route.len()..]);
@@ -403,9 +401,7 @@ impl Origin {
 impl Place {
     /// Returns the place that this one overrides.
     pub(crate) fn instead_of(&self) -> Option<&Place> {
-        let (Place::Node(origin, _) | Place::Key(origin, _)) = self else {
-            return None;
-        };
+        let (Place::Node(origin, _) | Place::Key(origin, _)) = self else { return None };
         origin.apart.as_ref()?.instead_of.as_deref()
     }
 

@@ -42,9 +42,7 @@ pub fn part_of(file: &Utf8Path) -> Option<(&str, &Utf8Path)> {
 /// Returns whether a template of an output renders a file. The template's path is relative to the
 /// directory of templates, and the file's to the output directory.
 pub fn renders(template: &str, file: &Utf8Path) -> bool {
-    let Some((output, file)) = part_of(file) else {
-        return false;
-    };
+    let Some((output, file)) = part_of(file) else { return false };
     let template = Utf8Path::new(template).strip_prefix(template_directory(output));
     template.is_ok_and(|template| {
         let name = file.file_name().unwrap_or_default();

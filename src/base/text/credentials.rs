@@ -302,9 +302,7 @@ fn key_spans(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
         let at = begin + KEY_BEGINS.len();
         from = at;
         let kind = text[at..].split(['-', '\n', MASK]).next().unwrap_or_default();
-        let Some(body) = kind.find(KEY).map(|key| at + key + KEY.len()) else {
-            continue;
-        };
+        let Some(body) = kind.find(KEY).map(|key| at + key + KEY.len()) else { continue };
         let end = text[body..].find(KEY_ENDS).map_or(text.len(), |end| body + end);
         if !is_masked(&text[body..end]) {
             spans.push((body..end, Credential::PrivateKey));

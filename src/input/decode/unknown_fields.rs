@@ -235,9 +235,7 @@ impl SchemaWalk<'_> {
                 }
             }
             Value::Sequence(items) => {
-                let Some(schema) = schema.get("items") else {
-                    return;
-                };
+                let Some(schema) = schema.get("items") else { return };
                 for (index, item) in items.iter().enumerate() {
                     self.route.push(index.into());
                     self.value(item, schema);

@@ -65,9 +65,7 @@ impl Checkout {
     pub fn changed_since(&self, revision: &str) -> Result<Option<BTreeSet<Utf8PathBuf>>, GitError> {
         let repo = &self.repo;
         let tree = repo.revparse_single(revision);
-        let Ok(tree) = tree.and_then(|object| object.peel_to_tree()) else {
-            return Ok(None);
-        };
+        let Ok(tree) = tree.and_then(|object| object.peel_to_tree()) else { return Ok(None) };
         let mut options = DiffOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true);
         let diff = repo.diff_tree_to_workdir_with_index(Some(&tree), Some(&mut options))?;

@@ -66,9 +66,7 @@ pub struct KnownBranches {
 ///
 /// If it cannot be opened, or has a path that is not UTF-8.
 pub fn around(directory: &Utf8Path) -> Result<Option<EnclosingRepo>, GitError> {
-    let Some(Checkout { repo, prefix, .. }) = Checkout::around(directory)? else {
-        return Ok(None);
-    };
+    let Some(Checkout { repo, prefix, .. }) = Checkout::around(directory)? else { return Ok(None) };
     let top = repo.workdir().map(in_utf8).transpose()?;
     Ok(Some(EnclosingRepo {
         top: top.map(Utf8Path::to_owned),
@@ -136,9 +134,7 @@ impl Checkout {
         };
         let named = environment_repo(root, found.as_ref());
         let is_from_environment = named.is_some();
-        let Some(repo) = named.or(found) else {
-            return Ok(None);
-        };
+        let Some(repo) = named.or(found) else { return Ok(None) };
         let prefix = prefix(&repo, root)?;
         Ok(Some(Self { repo, prefix, is_from_environment }))
     }
@@ -198,9 +194,7 @@ fn environment_repo(root: &Utf8Path, found: Option<&Repository>) -> Option<Repos
 
 /// Returns the path of a directory relative to the worktree.
 fn prefix(repo: &Repository, root: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
-    let Some(workdir) = repo.workdir() else {
-        return Ok(Utf8PathBuf::new());
-    };
+    let Some(workdir) = repo.workdir() else { return Ok(Utf8PathBuf::new()) };
     // Either path may contain symbolic links.
     let canonical = |path: &Utf8Path| {
         path.canonicalize_utf8()

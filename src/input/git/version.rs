@@ -32,9 +32,7 @@ pub fn version(
     revision: Option<&str>,
     ignored: &[Utf8PathBuf],
 ) -> Result<Option<RepoVersion>, GitError> {
-    let Some(Checkout { repo, .. }) = Checkout::around(directory)? else {
-        return Ok(None);
-    };
+    let Some(Checkout { repo, .. }) = Checkout::around(directory)? else { return Ok(None) };
     let commit = match repo.revparse_single(revision.unwrap_or("HEAD")) {
         Ok(object) => {
             let commit = object.peel_to_commit()?;
@@ -69,9 +67,7 @@ fn name(repo: &Repository, directory: &Utf8Path) -> String {
 }
 
 fn is_changed(repo: &Repository, ignored: &[Utf8PathBuf]) -> Result<bool, git2::Error> {
-    let Some(top) = repo.workdir() else {
-        return Ok(false);
-    };
+    let Some(top) = repo.workdir() else { return Ok(false) };
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true);
     let statuses = repo.statuses(Some(&mut options))?;

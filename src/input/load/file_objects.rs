@@ -175,9 +175,7 @@ fn json_objects<'a>(
         items: Option<Vec<&'a RawValue>>,
     }
     let text = document.strip_prefix("---").unwrap_or(document);
-    let Ok(envelope) = serde_json::from_str::<ListEnvelope<'a>>(text) else {
-        return false;
-    };
+    let Ok(envelope) = serde_json::from_str::<ListEnvelope<'a>>(text) else { return false };
     match (envelope.kind, envelope.items) {
         (Some(kind), Some(items)) if is_list(&kind) => {
             let mut lines = LineCounter { text: document, at: 0, line: origin.first_line };

@@ -55,15 +55,11 @@ impl Files {
         for _ in 0..COMMITS {
             let tree = commit.tree()?;
             last.retain(|file, last| {
-                let Some(id) = entry_id(&tree, &opened.prefix.join(file)) else {
-                    return false;
-                };
+                let Some(id) = entry_id(&tree, &opened.prefix.join(file)) else { return false };
                 if last.replace(id) == Some(id) {
                     return true;
                 }
-                let Ok(blob) = repo.find_blob(id) else {
-                    return false;
-                };
+                let Ok(blob) = repo.find_blob(id) else { return false };
                 let is_it = is_wanted(blob.content());
                 if is_it {
                     earlier.texts.insert((*file).clone(), lossy(blob.content().to_vec()));

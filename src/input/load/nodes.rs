@@ -347,9 +347,7 @@ impl Builder<'_> {
 
     /// Moves the range of an empty value to the position after its key's colon.
     fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
-        let Some(key) = self.mapping().and_then(|mapping| mapping.last) else {
-            return range;
-        };
+        let Some(key) = self.mapping().and_then(|mapping| mapping.last) else { return range };
         let end = self.nodes.range(key).end;
         let rest = self.text.get(end..).unwrap_or_default();
         let body = rest.trim_start_matches([' ', '\t']);

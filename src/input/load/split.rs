@@ -211,9 +211,7 @@ impl<'a> Outline<'a> {
     pub(super) fn items(&self, text: &'a str) -> Option<Vec<SequenceItem<'a>>> {
         let range = self.items.clone()?;
         let first = lines(text, range.clone()).find(|line| !is_filler(text[line.clone()].trim()));
-        let Some(first) = first else {
-            return Some(Vec::new());
-        };
+        let Some(first) = first else { return Some(Vec::new()) };
         // The first dash sets the column for all items, and what follows it, that of their keys.
         let (dash, column) = dash_and_content(&text[first.clone()])?;
         let mut items = Vec::new();

@@ -116,9 +116,7 @@ impl StoredFiles {
                 }
             };
             let full = at.join(&path);
-            let Ok(below) = full.strip_prefix(&opened.prefix) else {
-                continue;
-            };
+            let Ok(below) = full.strip_prefix(&opened.prefix) else { continue };
             let kind = match mode & KIND {
                 PLAIN => EntryKind::File,
                 LINK => EntryKind::Link,

@@ -76,13 +76,9 @@ impl Worktree {
         let mut links = Vec::new();
         for entry in index.iter() {
             // A manifest cannot refer to a path that is not UTF-8.
-            let Ok(path) = String::from_utf8(entry.path).map(Utf8PathBuf::from) else {
-                continue;
-            };
+            let Ok(path) = String::from_utf8(entry.path).map(Utf8PathBuf::from) else { continue };
             let full = at.join(&path);
-            let Ok(below) = full.strip_prefix(prefix) else {
-                continue;
-            };
+            let Ok(below) = full.strip_prefix(prefix) else { continue };
             if entry.mode == GITLINK {
                 links.push((path, below.to_owned()));
                 continue;

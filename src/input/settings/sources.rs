@@ -73,9 +73,7 @@ impl InputSource {
         if let Some(built) = &self.kustomization {
             return overlaps(built);
         }
-        let Some(globs) = self.globs() else {
-            return false;
-        };
+        let Some(globs) = self.globs() else { return false };
         let may_take = |glob: &Glob| {
             let beginning = glob.plain_beginning();
             !glob.excludes && (overlaps(&beginning) || overlaps(&self.directory.join(&beginning)))

@@ -171,9 +171,7 @@ fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
 
 /// Adapts one schema to editors.
 fn for_editors(schema: &mut Schema) {
-    let Some(object) = schema.as_object_mut() else {
-        return;
-    };
+    let Some(object) = schema.as_object_mut() else { return };
     if let Some(Value::Object(told)) = object.remove(EDITOR) {
         merge(object, told);
     }
@@ -206,9 +204,7 @@ fn for_editors(schema: &mut Schema) {
 /// Replaces alternatives of constants by an enum, because editors list its values for an invalid
 /// one.
 fn alternatives(object: &mut Map<String, Value>) {
-    let Some(Value::Array(words)) = object.get("oneOf") else {
-        return;
-    };
+    let Some(Value::Array(words)) = object.get("oneOf") else { return };
     let is_word = |word: &Value| word.get("const").is_some_and(Value::is_string);
     if !words.iter().all(is_word) {
         return;
@@ -226,9 +222,7 @@ fn alternatives(object: &mut Map<String, Value>) {
 /// Removes the defaults of required fields. They exist only because deserialization with defaults
 /// reports missing fields better.
 fn required_without_default(object: &mut Map<String, Value>) {
-    let Some(Value::Array(names)) = object.get("required").cloned() else {
-        return;
-    };
+    let Some(Value::Array(names)) = object.get("required").cloned() else { return };
     for name in names.iter().filter_map(Value::as_str) {
         let property = object.get_mut("properties").and_then(|properties| properties.get_mut(name));
         if let Some(Value::Object(property)) = property {
@@ -244,9 +238,7 @@ fn allows_objects(types: &Value) -> bool {
 /// Joins the lines of each paragraph in a description, and marks it as Markdown if it contains
 /// code.
 fn describe(object: &mut Map<String, Value>) {
-    let Some(Value::String(text)) = object.get_mut("description") else {
-        return;
-    };
+    let Some(Value::String(text)) = object.get_mut("description") else { return };
     *text = unwrapped(text);
     if text.contains('`') {
         let markdown = text.clone();

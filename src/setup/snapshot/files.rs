@@ -49,9 +49,7 @@ pub fn changes(
     let tree = texts(snapshot, split_by);
     let (mut before, mut leftovers) = (Tree::new(), Vec::new());
     for (path, kind) in repo.entries_below(directory)? {
-        let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else {
-            continue;
-        };
+        let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else { continue };
         let is_wanted = tree.contains_key(relative.as_str());
         let is_file = kind == EntryKind::File;
         if is_file && layout::is_leftover(&relative) {
@@ -86,9 +84,7 @@ pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>,
         let snapshot = snapshot.get_or_insert_with(Snapshot::default);
         let text = layout::text_of(&content);
         for document in objects(&Arc::from(file.as_path()), &text) {
-            let Ok(object) = document.parse::<Value>() else {
-                continue;
-            };
+            let Ok(object) = document.parse::<Value>() else { continue };
             add(snapshot, document.kind(), object);
         }
     }
@@ -97,9 +93,7 @@ pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>,
 
 /// Adds a document of a snapshot file.
 fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
-    let Some((namespace, name)) = key_of(&object) else {
-        return;
-    };
+    let Some((namespace, name)) = key_of(&object) else { return };
     match kind {
         Some(host::KIND) => snapshot.hosts.extend([(HostKey { namespace, name }, object)]),
         Some(hardware::KIND) => snapshot.hardware.extend([(HostKey { namespace, name }, object)]),

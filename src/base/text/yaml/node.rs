@@ -66,9 +66,7 @@ impl<'de> MapAccess<'de> for Collection<'_, 'de> {
     type Error = UnsupportedYaml;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        let Some(key) = self.next_key()? else {
-            return Ok(None);
-        };
+        let Some(key) = self.next_key()? else { return Ok(None) };
         let key = YamlNode { reader: self.reader, content: NodeContent::Scalar(key) };
         seed.deserialize(key).map(Some)
     }

@@ -220,9 +220,7 @@ impl ApiServer {
                     (key, found)
                 });
             }
-            let Some(ended) = running.join_next().await else {
-                break;
-            };
+            let Some(ended) = running.join_next().await else { break };
             let (key, found) = ended.map_err(|error| failed("read Secrets", error.to_string()))?;
             done += 1;
             progress("Secrets", done, Some(all));
