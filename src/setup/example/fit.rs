@@ -117,21 +117,14 @@ impl Fit {
         };
         let installed: Vec<&Host> = unassigned.map(hosts).filter(is_machine).collect();
         let installed = largest_namespace(within_quotas(generated, &installed));
-        let machines: Vec<String> = installed
-            .iter()
-            .filter_map(|host| host.network.boot_mac.map(|mac| mac.to_string()))
-            .take(MACHINES)
-            .collect();
-        let namespace = free
-            .first()
-            .or(installed.first())
-            .map_or(NAMESPACE, |host| host.key.namespace.as_str())
-            .to_owned();
+        let machines = installed.iter().filter_map(|host| host.network.boot_mac).take(MACHINES);
+        let first = free.first().or(installed.first());
+        let namespace = first.map_or(NAMESPACE, |host| host.key.namespace.as_str()).to_owned();
         let placeholders = Self {
             name: unused_name(generated, &namespace),
             sources: sources(site),
             namespace,
-            machines,
+            machines: machines.map(|mac| mac.to_string()).collect(),
             free: all_free.len(),
             ..Self::default()
         };
@@ -201,16 +194,12 @@ fn sources(site: &Site) -> Option<String> {
 /// Returns the NodePorts of the site's Services.
 fn used_ports(site: &Site) -> BTreeSet<u16> {
     let requested = site.valid_clusters().flat_map(|cluster| &cluster.services);
-    requested
+    let in_repo = site.services.iter().flat_map(|service| &service.node_ports);
+    let all = requested
         .flat_map(|service| &service.node_ports)
-        .chain(
-            site.services
-                .iter()
-                .flat_map(|service| service.node_ports.iter().map(|(_, port)| port)),
-        )
-        .chain(site.state.node_ports.keys())
-        .map(|port| port.number())
-        .collect()
+        .chain(in_repo.map(|(_, port)| port))
+        .chain(site.state.node_ports.keys());
+    all.map(|port| port.number()).collect()
 }
 
 /// Returns free NodePorts for control plane and workers: the preferred ones, or the first after
