@@ -106,11 +106,8 @@ pub struct ProvisioningSpec {
     /// The control-plane machines, at least one: each entry maps one node name to the requirements
     /// of its machine. A name in both `masters` and `workers` is one machine with both roles that
     /// must meet both entries.
-    #[serde(
-        default,
-        deserialize_with = "unique::optional_list",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "unique::optional_list")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "type": "array",
         "minItems": 1,
@@ -119,11 +116,8 @@ pub struct ProvisioningSpec {
     pub masters: Option<Vec<BTreeMap<String, Option<MachineRequest>>>>,
     /// The machines that run workloads, in the same form as `masters`. Default: the control-plane
     /// machines run them.
-    #[serde(
-        default,
-        deserialize_with = "unique::optional_list",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "unique::optional_list")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
     pub workers: Option<Vec<BTreeMap<String, Option<MachineRequest>>>>,
     /// The plugins that the installer adds to Kubernetes, such as `ovn4nfv`.

@@ -22,11 +22,8 @@ pub struct ServiceFields {
     /// Labels of the base cluster's nodes that may run the service's pods, such as
     /// `kubernetes.io/os: linux`. Default: the control-plane nodes for load balancers, any node for
     /// other services.
-    #[serde(
-        default,
-        deserialize_with = "unique::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "unique::optional")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
         "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}

@@ -120,11 +120,8 @@ pub struct NodeSetFields {
     pub label_selector: Option<LabelSelector>,
     /// The label whose value is a host's failure domain, such as `topology.example.com/rack`. At
     /// most `maxPerDomain` hosts per domain are assigned, 1 by default.
-    #[schemars(
-        regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")),
-        length(max = 317),
-        example = &"topology.example.com/rack"
-    )]
+    #[schemars(regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")), length(max = 317))]
+    #[schemars(example = &"topology.example.com/rack")]
     pub topology_key: Option<String>,
     /// Further topology labels, each with the same limit.
     #[schemars(inner(regex(pattern = format!("^$|{LABEL_KEY_PATTERN}")), length(max = 317)))]
@@ -151,11 +148,8 @@ pub struct NodeSetFields {
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
     /// Labels with exactly these values.
-    #[serde(
-        default,
-        deserialize_with = "unique::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "unique::optional")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend(
         "additionalProperties" = {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN},
         "x-editor" = {"propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN}}
