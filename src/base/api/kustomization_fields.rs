@@ -35,23 +35,10 @@ impl Type {
 pub(crate) const KUSTOMIZATION: Type = Object(&[
     (Text, &["kind", "apiVersion", "namespace", "namePrefix", "nameSuffix"]),
     (METADATA, &["metadata"]),
-    (
-        LIST,
-        &[
-            "resources",
-            // Deprecated in favor of `resources`.
-            "bases",
-            "components",
-            "crds",
-            // Deprecated in favor of `patches`.
-            "patchesStrategicMerge",
-            "configurations",
-            "generators",
-            "transformers",
-            "validators",
-            "buildMetadata",
-        ],
-    ),
+    (LIST, &["resources", "components", "crds", "configurations", "buildMetadata"]),
+    (LIST, &["generators", "transformers", "validators"]),
+    // Deprecated in favor of `resources` and `patches`.
+    (LIST, &["bases", "patchesStrategicMerge"]),
     // `commonLabels` is deprecated in favor of `labels`.
     (Labels, &["commonLabels", "commonAnnotations"]),
     (List(&LABELS), &["labels"]),
@@ -123,12 +110,12 @@ const FIELD_OPTIONS: Type =
 
 const VARIABLE: Type = Object(&[
     (Text, &["name"]),
-    (
-        Object(&[(Text, &["apiVersion", "group", "version", "kind", "name", "namespace"])]),
-        &["objref"],
-    ),
+    (OBJECT, &["objref"]),
     (Object(&[(Text, &["fieldPath"])]), &["fieldref"]),
 ]);
+
+const OBJECT: Type =
+    Object(&[(Text, &["apiVersion", "group", "version", "kind", "name", "namespace"])]);
 
 const SORT_OPTIONS: Type = Object(&[
     (Text, &["order"]),
