@@ -8,44 +8,13 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 /// A mapping without duplicate keys.
-struct UniqueMap<K, V>(BTreeMap<K, V>);
-
-impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deserialize<'de>
-    for UniqueMap<K, V>
-{
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys<K, V>(PhantomData<(K, V)>);
-
-        impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Visitor<'de> for Keys<K, V> {
-            type Value = UniqueMap<K, V>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut entries: M) -> Result<Self::Value, M::Error> {
-                let mut map = BTreeMap::new();
-                while let Some(key) = entries.next_key()? {
-                    match map.entry(key) {
-                        Entry::Vacant(entry) => entry.insert(entries.next_value()?),
-                        Entry::Occupied(entry) => {
-                            return Err(M::Error::custom(format_args!(
-                                "duplicate key {:?}",
-                                entry.key()
-                            )));
-                        }
-                    };
-                }
-                Ok(UniqueMap(map))
-            }
-        }
-
-        deserializer.deserialize_map(Keys(PhantomData))
-    }
-}
+#[derive(Deserialize)]
+#[serde(transparent, bound = "V: Deserialize<'de>")]
+struct UniqueMap<V>(#[serde(deserialize_with = "map")] BTreeMap<String, V>);
 
 /// Deserializes a mapping.
 ///
@@ -58,7 +27,33 @@ where
     V: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    UniqueMap::deserialize(deserializer).map(|unique| unique.0)
+    struct Entries<K, V>(PhantomData<(K, V)>);
+
+    impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Visitor<'de>
+        for Entries<K, V>
+    {
+        type Value = BTreeMap<K, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a mapping")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut entries: M) -> Result<Self::Value, M::Error> {
+            let mut map = BTreeMap::new();
+            while let Some(key) = entries.next_key()? {
+                match map.entry(key) {
+                    Entry::Vacant(entry) => entry.insert(entries.next_value()?),
+                    Entry::Occupied(entry) => {
+                        let message = format_args!("duplicate key {:?}", entry.key());
+                        return Err(M::Error::custom(message));
+                    }
+                };
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_map(Entries(PhantomData))
 }
 
 /// Deserializes a mapping or null.
@@ -66,13 +61,10 @@ where
 /// # Errors
 ///
 /// See [`map`].
-pub(crate) fn optional<'de, K, V, D>(deserializer: D) -> Result<Option<BTreeMap<K, V>>, D::Error>
-where
-    K: Deserialize<'de> + Ord + fmt::Debug,
-    V: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    Ok(Option::<UniqueMap<K, V>>::deserialize(deserializer)?.map(|unique| unique.0))
+pub(crate) fn optional<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, V>>, D::Error> {
+    Ok(Option::<UniqueMap<V>>::deserialize(deserializer)?.map(|unique| unique.0))
 }
 
 /// Deserializes a list of mappings, or null.
@@ -80,14 +72,9 @@ where
 /// # Errors
 ///
 /// See [`map`].
-pub(crate) fn optional_list<'de, K, V, D>(
+pub(crate) fn optional_list<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<Vec<BTreeMap<K, V>>>, D::Error>
-where
-    K: Deserialize<'de> + Ord + fmt::Debug,
-    V: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    let list = Option::<Vec<UniqueMap<K, V>>>::deserialize(deserializer)?;
+) -> Result<Option<Vec<BTreeMap<String, V>>>, D::Error> {
+    let list = Option::<Vec<UniqueMap<V>>>::deserialize(deserializer)?;
     Ok(list.map(|list| list.into_iter().map(|unique| unique.0).collect()))
 }
