@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use derive_more::Display;
 use serde::Serialize;
 
 use super::names::Invalid;
 
-/// A MAC address of 48 bits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A MAC address of 48 bits. It is written in lower case with colons.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[display("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", _0[0], _0[1], _0[2], _0[3], _0[4], _0[5])]
 pub struct MacAddress([u8; 6]);
 
 impl FromStr for MacAddress {
@@ -70,14 +72,6 @@ impl MacAddress {
                 near
             })
         })
-    }
-}
-
-impl fmt::Display for MacAddress {
-    /// Writes lower case with colons.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
     }
 }
 
