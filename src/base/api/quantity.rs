@@ -22,25 +22,10 @@ use crate::base::text::pattern;
 ))]
 pub struct WrittenText(pub String);
 
-/// Suffixes of quantities with their factors, as base and exponent.
-const SUFFIXES: [(&str, u32, i32); 16] = [
-    ("", 10, 0),
-    ("Ki", 2, 10),
-    ("Mi", 2, 20),
-    ("Gi", 2, 30),
-    ("Ti", 2, 40),
-    ("Pi", 2, 50),
-    ("Ei", 2, 60),
-    ("n", 10, -9),
-    ("u", 10, -6),
-    ("m", 10, -3),
-    ("k", 10, 3),
-    ("M", 10, 6),
-    ("G", 10, 9),
-    ("T", 10, 12),
-    ("P", 10, 15),
-    ("E", 10, 18),
-];
+/// Suffixes of quantities, each of 1,024 times the one before it.
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+/// Suffixes of quantities, each of 1,000 times the one before it. The first is a billionth.
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
 /// A Kubernetes quantity that is not negative, or an empty text.
 pub(super) const QUANTITY_PATTERN: &str =
@@ -66,13 +51,18 @@ fn in_units(text: &str, unit: u128) -> Option<u64> {
     let found = QUANTITY.captures(text)?;
     let number = found.get(2)?.as_str();
     let suffix = found.get(3).map_or("", |suffix| suffix.as_str());
-    let (base, power) = match suffix.strip_prefix(['e', 'E']).filter(|rest| !rest.is_empty()) {
-        Some(exponent) => (10, exponent.parse::<i32>().ok()?),
-        None => {
-            let (_, base, power) = SUFFIXES.into_iter().find(|(known, ..)| *known == suffix)?;
-            (base, power)
-        }
+    let step = |suffixes: &[&str]| {
+        let step = suffixes.iter().position(|known| *known == suffix)?;
+        i32::try_from(step).ok()
     };
+    let (base, power): (u128, _) =
+        match suffix.strip_prefix(['e', 'E']).filter(|rest| !rest.is_empty()) {
+            Some(exponent) => (10, exponent.parse::<i32>().ok()?),
+            None => match (step(&BINARY), step(&DECIMAL)) {
+                (Some(step), _) => (2, 10 * step),
+                (None, step) => (10, 3 * step? - 9),
+            },
+        };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");
     if digits.len() > MOST_DIGITS {
@@ -81,7 +71,7 @@ fn in_units(text: &str, unit: u128) -> Option<u64> {
     let mut numerator: u128 = digits.parse().ok()?;
     let mut denominator =
         10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(unit)?;
-    let factor = u128::from(base).checked_pow(power.unsigned_abs());
+    let factor = base.checked_pow(power.unsigned_abs());
     if power >= 0 {
         numerator = if numerator == 0 { 0 } else { numerator.checked_mul(factor?)? };
     } else {
