@@ -232,6 +232,13 @@ pub struct CustomDeploy {
     pub method: Option<String>,
 }
 
+/// The fields of a host that name a Secret.
+pub const SECRET_FIELDS: [&[&str]; 3] = [
+    &["spec", "bmc", "credentialsName"],
+    &["spec", "networkData", "name"],
+    &["spec", "preprovisioningNetworkDataName"],
+];
+
 impl BareMetalHostSpec {
     /// Returns whether Metal3 installs, or has installed, an image.
     pub fn has_image(&self) -> bool {
@@ -244,16 +251,7 @@ impl BareMetalHostSpec {
         let method = self.custom_deploy.as_ref().and_then(|deploy| deploy.method.as_deref());
         method.is_some_and(|method| !method.is_empty())
     }
-}
 
-/// The fields of a host that name a Secret.
-pub const SECRET_FIELDS: [&[&str]; 3] = [
-    &["spec", "bmc", "credentialsName"],
-    &["spec", "networkData", "name"],
-    &["spec", "preprovisioningNetworkDataName"],
-];
-
-impl BareMetalHostSpec {
     /// Returns the Secrets that the spec references, each with the route of its field.
     pub fn references(&self) -> impl Iterator<Item = (&'static [&'static str], &str)> {
         let bmc = self.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
