@@ -371,10 +371,11 @@ impl<'a> RequestValidation<'a, '_> {
 
     fn control_plane_of_class(&mut self, class: &ClusterClass<'a>) -> Option<ScaledMachines<'a>> {
         let ClusterClass { spec, namespace, topology, .. } = class;
-        let (control_plane, class_at) = (&spec.control_plane, class.at());
+        let (made, control_plane) = (&topology.control_plane, &spec.control_plane);
+        let class_at = class.at();
         let machines = control_plane.machine_infrastructure.as_ref()?.reference()?;
         let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
-        let machine_class = class.machine_class(machines, "", &topology.control_plane);
+        let machine_class = class.machine_class(machines, "", made);
         let template = self.template(machines, namespace, from, Some(machine_class))?;
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
@@ -391,23 +392,20 @@ impl<'a> RequestValidation<'a, '_> {
         };
         let at = DocumentField::new(&self.document.origin, ["spec", "topology", "controlPlane"]);
         let metadata = vec![
-            (&topology.control_plane.metadata, at.below(["metadata".into()])),
+            (&made.metadata, at.below(["metadata".into()])),
             (&control_plane.metadata, class_at.below(["controlPlane".into(), "metadata".into()])),
         ];
         Some(ScaledMachines {
             name: None,
             machine_labels: labels_of(&metadata),
             metadata,
-            replicas: topology.control_plane.replicas,
+            replicas: made.replicas,
             strategy,
             kind: reference.map_or("", |template| &template.kind),
             update_strategy: template_spec.and_then(|spec| spec.update_strategy.as_deref()),
             failure_domain: None,
             machine_names: MachineNames::control_plane_of_class(self.document.key.name.as_str()),
-            health_check: health_check(
-                &topology.control_plane.machine_health_check,
-                &control_plane.machine_health_check,
-            ),
+            health_check: health_check(made, &control_plane.machine_health_check),
             template,
             at,
         })
@@ -420,13 +418,10 @@ impl<'a> RequestValidation<'a, '_> {
         at: DocumentField,
     ) -> Option<ScaledMachines<'a>> {
         let mut classes = class.spec.workers.machine_deployments.iter().enumerate();
-        let Some((index, deployment_class)) =
-            classes.find(|(_, known)| known.class == deployment.class)
+        let wanted = &deployment.class;
+        let Some((index, deployment_class)) = classes.find(|(_, known)| known.class == *wanted)
         else {
-            let message = format!(
-                "the ClusterClass has no class `{}` of MachineDeployments",
-                deployment.class
-            );
+            let message = format!("the ClusterClass has no class `{wanted}` of MachineDeployments");
             let help = "name one of `spec.workers.machineDeployments[].class` of the ClusterClass";
             self.report_field(Code::PartMissing, &at.below(["class".into()]), message, help);
             return None;
@@ -435,17 +430,16 @@ impl<'a> RequestValidation<'a, '_> {
         let infrastructure = deployment_class.infrastructure.as_ref().or_else(template_reference);
         let machines = infrastructure?.reference()?;
         let from = class.at().below(["workers".into(), "machineDeployments".into(), index.into()]);
-        let machine_class = class.machine_class(machines, &deployment.class, deployment);
+        let machine_class = class.machine_class(machines, wanted, deployment);
         let template =
             self.template(machines, &class.namespace, from.clone(), Some(machine_class))?;
+        let template_at = from.below(["template".into(), "metadata".into()]);
         let metadata = vec![
             (&deployment.metadata, at.below(["metadata".into()])),
             (&deployment_class.metadata, from.below(["metadata".into()])),
-            (
-                &deployment_class.template.metadata,
-                from.below(["template".into(), "metadata".into()]),
-            ),
+            (&deployment_class.template.metadata, template_at),
         ];
+        let cluster = self.document.key.name.as_str();
         Some(ScaledMachines {
             name: Some(&deployment.name),
             machine_labels: labels_of(&metadata),
@@ -462,14 +456,8 @@ impl<'a> RequestValidation<'a, '_> {
             update_strategy: None,
             failure_domain: non_empty(&deployment.failure_domain)
                 .or(non_empty(&deployment_class.failure_domain)),
-            machine_names: MachineNames::deployment_of_class(
-                self.document.key.name.as_str(),
-                &deployment.name,
-            ),
-            health_check: health_check(
-                &deployment.machine_health_check,
-                &deployment_class.machine_health_check,
-            ),
+            machine_names: MachineNames::deployment_of_class(cluster, &deployment.name),
+            health_check: health_check(deployment, &deployment_class.machine_health_check),
             template,
             at,
         })
@@ -478,9 +466,10 @@ impl<'a> RequestValidation<'a, '_> {
 
 /// Returns the MachineHealthCheck of a topology, or else that of its class.
 fn health_check<'a>(
-    made: &'a HealthCheckSpec,
+    made: &'a ScaledTopology,
     class: &'a HealthCheckSpec,
 ) -> Option<&'a HealthCheckSpec> {
+    let made = &made.machine_health_check;
     let found = [made, class].into_iter().find(|check| check.remediation().is_some());
     found.filter(|_| made.enable != Some(false))
 }
