@@ -39,11 +39,9 @@ impl FromStr for Date {
 
     /// Parses `YYYY-MM-DD`.
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        text.parse::<civil::Date>()
-            .ok()
-            .filter(|date| date.to_string() == text)
-            .map(Self)
-            .ok_or_else(|| Invalid::because("is not a date; write YYYY-MM-DD"))
+        let date: Option<civil::Date> = text.parse().ok();
+        let date = date.filter(|date| date.to_string() == text);
+        Ok(Self(date.ok_or("is not a date; write YYYY-MM-DD")?))
     }
 }
 

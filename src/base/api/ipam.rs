@@ -212,19 +212,16 @@ impl FromStr for InterfaceAddresses {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let mut addresses = BTreeMap::new();
         for entry in text.split(',') {
-            let (interface, address) = entry
-                .split_once('=')
-                .ok_or_else(|| Invalid::because("is not of the form `INTERFACE=ADDRESS`"))?;
-            let address = address.trim().parse().map_err(|_| {
-                Invalid::because("has a value that is no IP address without prefix length")
-            })?;
+            let (interface, address) =
+                entry.split_once('=').ok_or("is not of the form `INTERFACE=ADDRESS`")?;
+            let address = address.trim().parse();
+            let address =
+                address.map_err(|_| "has a value that is no IP address without prefix length")?;
             if !is_reachable(address) {
-                return Err(Invalid::because(
-                    "has an address by which no other machine reaches the host",
-                ));
+                return Err("has an address by which no other machine reaches the host".into());
             }
             if addresses.insert(interface.trim().to_owned(), address).is_some() {
-                return Err(Invalid::because("names an interface twice"));
+                return Err("names an interface twice".into());
             }
         }
         Ok(Self(addresses))

@@ -52,24 +52,20 @@ impl FromStr for IssuerUrl {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let rest = text
-            .strip_prefix("https://")
-            .ok_or_else(|| Invalid::because("does not begin with https://"))?;
+        let rest = text.strip_prefix("https://").ok_or("does not begin with https://")?;
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         if authority.contains('@') {
-            return Err(Invalid::because("names a user"));
+            return Err("names a user".into());
         }
         // A colon before `]` belongs to an IPv6 address.
         let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'))
         {
             None => (authority, None),
-            Some((_, "443")) => {
-                return Err(Invalid::because("names port 443, which https has anyway"));
-            }
+            Some((_, "443")) => return Err("names port 443, which https has anyway".into()),
             // `u16` would parse a leading zero or a sign, which are other spellings of a port.
             Some((host, port)) => match port.parse::<u16>() {
                 Ok(number) if !port.starts_with(['0', '+']) => (host, Some(number)),
-                _ => return Err(Invalid::because("has no valid port")),
+                _ => return Err("has no valid port".into()),
             },
         };
         // The unreserved characters of RFC 3986, which are never percent-encoded.
@@ -78,12 +74,12 @@ impl FromStr for IssuerUrl {
             !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..")
         };
         if path.ends_with('/') {
-            return Err(Invalid::because("ends with a slash"));
+            return Err("ends with a slash".into());
         }
         if !path.is_empty() && !path.split('/').skip(1).all(is_segment) {
-            return Err(Invalid::because(
-                "has a path with more than letters, digits, `-`, `.`, `_`, `~` between slashes",
-            ));
+            let reason =
+                "has a path with more than letters, digits, `-`, `.`, `_`, `~` between slashes";
+            return Err(reason.into());
         }
         Ok(Self { host: host.parse()?, port, path: path.to_owned() })
     }
@@ -93,15 +89,14 @@ impl FromStr for IssuerHost {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid =
-            || Invalid::because("has no valid host: a DNS name in lower case, or an IP address");
+        const INVALID: &str = "has no valid host: a DNS name in lower case, or an IP address";
         if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
-            let parsed: Ipv6Addr = address.parse().map_err(|_| invalid())?;
+            let parsed: Ipv6Addr = address.parse().map_err(|_| INVALID)?;
             // Rust formats addresses as in RFC 5952.
             return if parsed.to_string() == address {
                 Ok(Self::Address(parsed.into()))
             } else {
-                Err(Invalid::because("has an IPv6 address that is not in its shortest form"))
+                Err("has an IPv6 address that is not in its shortest form".into())
             };
         }
         if let Ok(address) = text.parse() {
@@ -112,9 +107,9 @@ impl FromStr for IssuerHost {
         let ends_with_number =
             text.rsplit('.').next().is_some_and(|part| part.chars().all(|c| c.is_ascii_digit()));
         if ends_with_number {
-            return Err(invalid());
+            return Err(INVALID.into());
         }
-        let name: ObjectName = text.parse().map_err(|_| invalid())?;
+        let name: ObjectName = text.parse().map_err(|_| INVALID)?;
         Ok(Self::Name(name.as_str().to_owned()))
     }
 }

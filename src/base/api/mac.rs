@@ -25,17 +25,17 @@ impl FromStr for MacAddress {
             (17, Some(separator @ (b':' | b'-')), _) => (2, *separator),
             (14, _, Some(b'.')) => (4, b'.'),
             (12, ..) => (12, 0),
-            _ => return Err(no_address()),
+            _ => return Err(NO_ADDRESS.into()),
         };
         let mut number: u64 = 0;
         for (index, byte) in bytes.iter().enumerate() {
             if index % (part + 1) == part {
                 if *byte != separator {
-                    return Err(no_address());
+                    return Err(NO_ADDRESS.into());
                 }
                 continue;
             }
-            let digit = char::from(*byte).to_digit(16).ok_or_else(no_address)?;
+            let digit = char::from(*byte).to_digit(16).ok_or(NO_ADDRESS)?;
             number = number << 4 | u64::from(digit);
         }
         // The digits fill the low 6 of the 8 bytes.
@@ -44,11 +44,8 @@ impl FromStr for MacAddress {
     }
 }
 
-fn no_address() -> Invalid {
-    Invalid::because(
-        "is not a MAC address: write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
-    )
-}
+const NO_ADDRESS: &str =
+    "is not a MAC address: write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef";
 
 impl MacAddress {
     /// Returns whether it may be the address of one network card.

@@ -30,15 +30,10 @@ pub const LABEL_KEY_PATTERN: &str = concat!(
 pub const STORAGE_SIZE_PATTERN: &str = "^[1-9][0-9]{0,5}(Mi|Gi|Ti)$";
 
 /// The reason why a name or number is invalid. Its display completes the sentence "`x` …".
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, derive_more::From)]
 #[error("{0}")]
+#[from(&'static str, String)]
 pub struct Invalid(String);
-
-impl Invalid {
-    pub(super) fn because(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-}
 
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters. It has no dots or slashes, so it
 /// is safe as a directory name.
@@ -66,11 +61,11 @@ impl FromStr for Namespace {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         if text.len() > 63 {
-            return Err(Invalid::because("has more than 63 characters"));
+            return Err("has more than 63 characters".into());
         }
         // Dots are valid in names of objects, so the message is specific.
         if text.contains('.') {
-            return Err(Invalid::because("has a dot, which a namespace must not have"));
+            return Err("has a dot, which a namespace must not have".into());
         }
         check_dns(text)?;
         Ok(Self(text.into()))
@@ -98,7 +93,7 @@ impl FromStr for ObjectName {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         if text.len() > 253 {
-            return Err(Invalid::because("has more than 253 characters"));
+            return Err("has more than 253 characters".into());
         }
         check_dns(text)?;
         Ok(Self(text.into()))
@@ -116,8 +111,8 @@ impl FromStr for StorageSize {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         static SIZE: LazyLock<Regex> = LazyLock::new(|| pattern(STORAGE_SIZE_PATTERN));
-        let invalid = || Invalid::because("is not the size of a volume, such as `500Mi` or `10Gi`");
-        SIZE.is_match(text).then(|| Self(text.to_owned())).ok_or_else(invalid)
+        let size = SIZE.is_match(text).then(|| Self(text.to_owned()));
+        Ok(size.ok_or("is not the size of a volume, such as `500Mi` or `10Gi`")?)
     }
 }
 
@@ -133,9 +128,7 @@ fn check_dns(text: &str) -> Result<(), Invalid> {
     if text.as_bytes().split(|byte| *byte == b'.').all(is_label) {
         Ok(())
     } else {
-        Err(Invalid::because(
-            "is not a DNS name: lower-case letters, digits and `-`, beginning and ending with a letter or digit",
-        ))
+        Err("is not a DNS name: lower-case letters, digits and `-`, beginning and ending with a letter or digit".into())
     }
 }
 
@@ -156,9 +149,7 @@ macro_rules! object_key {
 
             /// Parses `NAMESPACE/NAME`.
             fn from_str(text: &str) -> Result<Self, Invalid> {
-                let (namespace, name) = text
-                    .split_once('/')
-                    .ok_or_else(|| Invalid::because("is not NAMESPACE/NAME"))?;
+                let (namespace, name) = text.split_once('/').ok_or("is not NAMESPACE/NAME")?;
                 Ok(Self { namespace: namespace.parse()?, name: name.parse()? })
             }
         }
@@ -228,10 +219,8 @@ impl FromStr for Role {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Role::ALL
-            .into_iter()
-            .find(|role| role.as_str() == text)
-            .ok_or_else(|| Invalid::because("is not a role: the roles are ControlPlane and Worker"))
+        let role = Role::ALL.into_iter().find(|role| role.as_str() == text);
+        Ok(role.ok_or("is not a role: the roles are ControlPlane and Worker")?)
     }
 }
 
@@ -253,13 +242,12 @@ impl FromStr for NodeName {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         if text.is_empty() {
-            return Err(Invalid::because("is empty"));
+            return Err("is empty".into());
         }
         if !is_label_value(text) {
-            return Err(Invalid::because(
-                "is not fit for a label: at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a \
-                 letter or digit",
-            ));
+            let reason = "is not fit for a label: at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a \
+                          letter or digit";
+            return Err(reason.into());
         }
         Ok(Self(text.to_owned()))
     }
@@ -345,11 +333,8 @@ impl TryFrom<i64> for NodePort {
     type Error = Invalid;
 
     fn try_from(number: i64) -> Result<Self, Invalid> {
-        u16::try_from(number)
-            .ok()
-            .filter(|port| *port > 0)
-            .map(Self)
-            .ok_or_else(|| Invalid::because("is not a port"))
+        let port = u16::try_from(number).ok().filter(|port| *port > 0);
+        Ok(Self(port.ok_or("is not a port")?))
     }
 }
 
@@ -383,10 +368,9 @@ impl NodePortRange {
     ///
     /// Fails if the number is outside of the range.
     pub fn port(self, number: i64) -> Result<NodePort, Invalid> {
-        NodePort::try_from(number)
-            .ok()
-            .filter(|port| (self.first..=self.last).contains(&port.number()))
-            .ok_or_else(|| Invalid(format!("is outside the NodePorts {self}")))
+        let port = NodePort::try_from(number).ok();
+        port.filter(|port| (self.first..=self.last).contains(&port.number()))
+            .ok_or_else(|| format!("is outside the NodePorts {self}").into())
     }
 }
 
@@ -461,7 +445,7 @@ macro_rules! try_from_string {
             type Error = Invalid;
 
             fn try_from(text: String) -> Result<Self, Invalid> {
-                text.parse().map_err(|error| Invalid::because(format!("`{text}` {error}")))
+                text.parse().map_err(|error| format!("`{text}` {error}").into())
             }
         }
     )*};

@@ -86,7 +86,7 @@ impl TryFrom<String> for IpNetwork {
         let network = Self::parse(&text).filter(|network| network.canonical() == *network);
         network.ok_or_else(|| {
             let text: String = text.chars().take(40).collect();
-            Invalid::because(format!("`{text}` is not a network: write its first address and a prefix length, such as `192.0.2.0/24`"))
+            Invalid::from(format!("`{text}` is not a network: write its first address and a prefix length, such as `192.0.2.0/24`"))
         })
     }
 }

@@ -59,32 +59,26 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
     type Error = Invalid;
 
     fn try_from(labels: BTreeMap<String, String>) -> Result<Self, Invalid> {
-        let labels: Result<Vec<LabelTemplate>, Invalid> = labels
-            .iter()
-            .map(|(key, value)| {
-                LabelTemplate::parse(key, value).map_err(|problem| {
-                    Invalid::because(format!("the label `{key}: {value}` {problem}"))
-                })
-            })
-            .collect();
-        let labels = labels?;
-        let scheme = Self { labels };
+        let parse = |(key, value): (&String, &String)| {
+            LabelTemplate::parse(key, value)
+                .map_err(|problem| format!("the label `{key}: {value}` {problem}"))
+        };
+        let labels: Result<Vec<LabelTemplate>, String> = labels.iter().map(parse).collect();
+        let scheme = Self { labels: labels? };
         if scheme.is_default() {
             return Ok(scheme);
         }
         let mut taken = LABELS.into_iter().chain(LEGACY_LABELS).chain([FAILURE_DOMAIN]);
         if let Some(key) = taken.find(|key| scheme.has_key(key)) {
-            return Err(Invalid::because(format!(
+            return Err(Invalid::from(format!(
                 "a label may have the key `{key}`, which has another meaning: choose another"
             )));
         }
         if !scheme.has(&[Variable::ClusterName]) {
-            return Err(Invalid::because(
-                "no label has `{{ cluster.name }}`, so none tells whose a host is",
-            ));
+            return Err("no label has `{{ cluster.name }}`, so none tells whose a host is".into());
         }
         if !scheme.has(&[Variable::Role, Variable::NodeType, Variable::NodeSet]) {
-            return Err(Invalid::because(
+            return Err(Invalid::from(
                 "no label has `{{ role }}` or `{{ node_set }}`, so none tells a control-plane host from a worker",
             ));
         }
@@ -252,12 +246,10 @@ impl LabelTemplate {
         if !is_label_key(&label.key.render(|_| ANY))
             || !is_label_value(&label.value.render(|_| ANY))
         {
-            return Err(Invalid::because("is not a label that a host can have"));
+            return Err("is not a label that a host can have".into());
         }
         if !cluster_variables.is_empty() && !part_variables.is_empty() {
-            return Err(Invalid::because(
-                "names both the cluster and a part of it: use two labels",
-            ));
+            return Err("names both the cluster and a part of it: use two labels".into());
         }
         Ok(label)
     }

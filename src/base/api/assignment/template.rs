@@ -32,7 +32,7 @@ impl FromStr for Variable {
             "role" => Ok(Self::Role),
             "node_type" => Ok(Self::NodeType),
             "node_set" => Ok(Self::NodeSet),
-            _ => Err(Invalid::because(format!(
+            _ => Err(Invalid::from(format!(
                 "has `{{{{ {name} }}}}`, which is no variable: use cluster.name, cluster.namespace, role, node_type or node_set"
             ))),
         }
@@ -68,12 +68,11 @@ impl FromStr for NameTemplate {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) =
-                after.split_once("}}").ok_or_else(|| Invalid::because("has `{{` without `}}`"))?;
+            let (name, after) = after.split_once("}}").ok_or("has `{{` without `}}`")?;
             if matches!(pieces.last(), Some(TemplatePiece::Variable(_)))
                 && !before.contains(SEPARATOR)
             {
-                return Err(Invalid::because("needs a `_` between two variables"));
+                return Err("needs a `_` between two variables".into());
             }
             if !before.is_empty() {
                 pieces.push(TemplatePiece::Text(before.to_owned()));
