@@ -56,12 +56,8 @@ impl RequestValidation<'_, '_> {
         let number = text.trim().parse().ok().filter(|number| *number <= MOST_HOSTS);
         if number.is_none() {
             let message = format!("`{text}` is not a number of hosts");
-            self.invalid_annotation(
-                set,
-                key,
-                message,
-                format!("write 0 to {MOST_HOSTS}, in quotes"),
-            );
+            let help = format!("write 0 to {MOST_HOSTS}, in quotes");
+            self.invalid_annotation(set, key, message, help);
         }
         Some(number.unwrap_or_default())
     }
