@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use k8s_openapi::api::core::v1::LocalObjectReference;
 use serde::Deserialize;
@@ -202,30 +201,27 @@ pub fn claim_of(holder: impl fmt::Display, pool: &str) -> String {
     format!("{holder}-{pool}")
 }
 
-/// Addresses by interface, in the form of [`ADDRESSES`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InterfaceAddresses(pub BTreeMap<String, IpAddr>);
-
-impl FromStr for InterfaceAddresses {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let mut addresses = BTreeMap::new();
-        for entry in text.split(',') {
-            let (interface, address) =
-                entry.split_once('=').ok_or("is not of the form `INTERFACE=ADDRESS`")?;
-            let address = address.trim().parse();
-            let address =
-                address.map_err(|_| "has a value that is no IP address without prefix length")?;
-            if !is_reachable(address) {
-                return Err("has an address by which no other machine reaches the host".into());
-            }
-            if addresses.insert(interface.trim().to_owned(), address).is_some() {
-                return Err("names an interface twice".into());
-            }
+/// Parses addresses by interface, in the form of [`ADDRESSES`].
+///
+/// # Errors
+///
+/// Returns why the text has another form, or an address is not usable.
+pub fn interface_addresses(text: &str) -> Result<BTreeMap<String, IpAddr>, Invalid> {
+    let mut addresses = BTreeMap::new();
+    for entry in text.split(',') {
+        let (interface, address) =
+            entry.split_once('=').ok_or("is not of the form `INTERFACE=ADDRESS`")?;
+        let address = address.trim().parse();
+        let address =
+            address.map_err(|_| "has a value that is no IP address without prefix length")?;
+        if !is_reachable(address) {
+            return Err("has an address by which no other machine reaches the host".into());
         }
-        Ok(Self(addresses))
+        if addresses.insert(interface.trim().to_owned(), address).is_some() {
+            return Err("names an interface twice".into());
+        }
     }
+    Ok(addresses)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use crate::base::api::address::is_reachable;
 use crate::base::api::hardware::Hardware;
 use crate::base::api::ipam::{
-    ADDRESSES, AddressObject, AddressSpec, InterfaceAddresses, PoolSpec, claim_of,
+    ADDRESSES, AddressObject, AddressSpec, PoolSpec, claim_of, interface_addresses,
 };
 use crate::base::api::names::{HostKey, Namespace};
 use crate::base::finding::{Code, Finding, Origin, Place};
@@ -205,8 +205,8 @@ impl ClaimedAddresses {
             findings.push(finding.at(place).help(help));
         };
         let mut addresses = BTreeMap::new();
-        match text.parse() {
-            Ok(InterfaceAddresses(annotated)) => {
+        match interface_addresses(text) {
+            Ok(annotated) => {
                 let source = AddressSource::Annotation;
                 let pools = self.namespaces.get(namespace).map(|known| &known.pools);
                 for (name, address) in annotated {
