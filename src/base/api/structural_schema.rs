@@ -8,6 +8,8 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::base::text::joined;
+
 /// A structural schema.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "Map<String, Value>")]
@@ -86,8 +88,7 @@ impl StructuralSchema {
         }
         match schema.get("enum").and_then(Value::as_array) {
             Some(values) if !values.contains(value) => {
-                let values: Vec<String> = values.iter().map(Value::to_string).collect();
-                Err(format!("{at} must be one of {}", values.join(", ")))
+                Err(format!("{at} must be one of {}", joined(values, ", ")))
             }
             _ => Ok(()),
         }

@@ -6,7 +6,7 @@ use super::{RequestValidation, Route, below};
 use crate::base::api::names::{Invalid, NodePort};
 use crate::base::api::sipcluster;
 use crate::base::finding::Code;
-use crate::base::text::non_empty;
+use crate::base::text::{joined, non_empty};
 use crate::site::request::service::{HostKeyStorage, JumpHostSettings, KindSettings, VolumeClaim};
 
 impl RequestValidation<'_, '_> {
@@ -111,8 +111,7 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     }
     // sshd skips any run of blanks between the fields.
     let parse = |key: &str| {
-        let fields: Vec<&str> = key.split_ascii_whitespace().collect();
-        let key: Result<PublicKey, _> = fields.join(" ").parse();
+        let key: Result<PublicKey, _> = joined(key.split_ascii_whitespace(), " ").parse();
         key.map(drop).map_err(|error| in_words(&error).to_owned())
     };
     if parse(line).is_ok() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::base::api::assignment::{Claim, LegacyClaim};
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::{Code, Finding, Origin};
+use crate::base::text::joined;
 use crate::site::request::Request;
 
 /// Converts a claim by older labels to a current one.
@@ -57,10 +58,8 @@ fn intended<'a>(
     match named.collect::<Vec<_>>().as_slice() {
         [] => Err("but the repo has no such SIPCluster".to_owned()),
         [cluster, ..] if claim.namespace.is_some() => Ok(cluster),
-        several => nearest(several, host).ok_or_else(|| {
-            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
-            format!("which may be {}", several.join(" or "))
-        }),
+        several => nearest(several, host)
+            .ok_or_else(|| format!("which may be {}", joined(several, " or "))),
     }
 }
 
