@@ -36,9 +36,8 @@ pub struct Cluster {
     pub annotations: BTreeMap<String, String>,
     /// Clusters with a higher priority are served first.
     pub priority: i64,
-    /// Requested hosts for each role or machine. A missing part gets no hosts. Each is boxed, because
-    /// most clusters have two, and a node of a map has room for eleven.
-    pub node_sets: BTreeMap<Part, Box<NodeSet>>,
+    /// Requested hosts for each role or machine. A missing part gets no hosts.
+    pub node_sets: PartNodeSets,
     /// Services in the order in which they are rendered and numbered.
     pub services: Vec<ClusterService>,
     /// Installation on its hosts, if a Provisioning requests it.
@@ -117,6 +116,10 @@ pub struct InstalledPackage {
     /// Its version; `None` for any version.
     pub version: Option<String>,
 }
+
+/// Requested hosts by part. Each is boxed, because most clusters have two, and a node of a map has room
+/// for eleven.
+pub type PartNodeSets = BTreeMap<Part, Box<NodeSet>>;
 
 /// Requested hosts for one part.
 #[derive(Debug, Clone)]

@@ -1,16 +1,16 @@
 //! Decoded requests, and what the validation of all kinds has in common.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use super::cluster::{Cluster, PartNodeSets};
 use super::cluster_parts::ClusterParts;
-use super::{Cluster, ClusterKind, NodeSet, Request};
+use super::{ClusterKind, Request};
 use crate::base::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::base::api::cluster_api::{
     ASSIGN, HARDWARE, MAX_PER_DOMAIN, SAME_DOMAIN, SPARE, SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
 use crate::base::api::host::{LAST_APPLIED, Metadata};
-use crate::base::api::names::{ClusterKey, ObjectName, Part, is_label_value};
+use crate::base::api::names::{ClusterKey, ObjectName, is_label_value};
 use crate::base::api::provisioning::SoftwareSpec;
 use crate::base::finding::{Code, DocumentField, Finding, Origin, RouteStep, below};
 use crate::base::text::suggest::alike;
@@ -88,11 +88,7 @@ impl<'a> RequestContext<'a> {
 
 impl ClusterDocument {
     /// Returns the cluster that it requests, with nothing but hosts.
-    pub(super) fn cluster(
-        &self,
-        priority: i64,
-        node_sets: BTreeMap<Part, Box<NodeSet>>,
-    ) -> Cluster {
+    pub(super) fn cluster(&self, priority: i64, node_sets: PartNodeSets) -> Cluster {
         let Metadata { labels, annotations, .. } = &self.metadata;
         let mut annotations = annotations.clone().unwrap_or_default();
         annotations.remove(LAST_APPLIED);

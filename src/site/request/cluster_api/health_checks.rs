@@ -12,20 +12,15 @@ use crate::base::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, HEALTH_CHECK, HealthCheckSpec,
     REMEDIATION_TEMPLATE, SPARE, TOPOLOGY_DEPLOYMENT_NAME,
 };
-use crate::base::api::names::Part;
 use crate::base::finding::{Code, Finding, Place};
 use crate::input::decode::label_selector;
-use crate::site::request::NodeSet;
+use crate::site::request::cluster::PartNodeSets;
 use crate::site::request::cluster_parts::PartSpec;
 use crate::site::request::documents::RequestValidation;
 
 impl RequestValidation<'_, '_> {
     /// Reports MachineHealthChecks that replace Machines of node sets without spare hosts.
-    pub(super) fn health_checks(
-        &mut self,
-        sets: &[ScaledMachines<'_>],
-        node_sets: &BTreeMap<Part, Box<NodeSet>>,
-    ) {
+    pub(super) fn health_checks(&mut self, sets: &[ScaledMachines<'_>], node_sets: &PartNodeSets) {
         let key = &self.document.key;
         let objects = self.context.cluster_parts.parts_with_kind(HEALTH_CHECK, &key.namespace);
         let checks = objects.filter_map(|(name, document)| match &document.spec {

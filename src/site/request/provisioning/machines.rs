@@ -17,7 +17,7 @@ use crate::site::inventory::host::Host;
 use crate::site::inventory::identity::HostsByMac;
 use crate::site::inventory::machine::RequiredMachine;
 use crate::site::inventory::requirements::{HardwareRequirements, TextPattern};
-use crate::site::request::cluster::{Installation, NodeSet, StandbyHosts};
+use crate::site::request::cluster::{Installation, NodeSet, PartNodeSets, StandbyHosts};
 use crate::site::request::documents::RequestValidation;
 
 /// Maximum number of similar MAC addresses that a finding names.
@@ -56,10 +56,7 @@ struct RequestedMachine {
 
 impl RequestValidation<'_, '_> {
     /// Returns the requested machines, and an installation with their names.
-    pub(super) fn machines(
-        &mut self,
-        spec: &ProvisioningSpec,
-    ) -> (BTreeMap<Part, Box<NodeSet>>, Installation) {
+    pub(super) fn machines(&mut self, spec: &ProvisioningSpec) -> (PartNodeSets, Installation) {
         if spec.masters.iter().flatten().next().is_none() {
             // The list is required: if empty were valid, a typo would release every host of the
             // cluster.

@@ -8,17 +8,15 @@ mod documents;
 mod machines;
 mod software;
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
-use super::cluster::{Cluster, Installation, NodeSet};
+use super::cluster::{Cluster, Installation, PartNodeSets};
 use super::cluster_parts::ClusterParts;
 use super::descriptor::RequestDescriptor;
 use super::documents::{
     ClusterDocument, RequestContext, RequestSpec, RequestValidation, ValidatedRequest,
 };
-use crate::base::api::names::{Part, Role};
+use crate::base::api::names::Role;
 use crate::base::api::network::IpNetwork;
 use crate::base::api::provisioning::{self, CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
 use crate::base::finding::{Code, Finding, RouteStep};
@@ -132,11 +130,7 @@ impl RequestValidation<'_, '_> {
     /// Neither it nor the network of services may contain the address of a machine, because traffic to
     /// that address would stay among the pods. kubespray refuses most networks that overlap. The address
     /// family must be one that the machines have.
-    fn pod_subnet(
-        &mut self,
-        spec: &ProvisioningSpec,
-        node_sets: &BTreeMap<Part, Box<NodeSet>>,
-    ) -> Option<String> {
+    fn pod_subnet(&mut self, spec: &ProvisioningSpec, node_sets: &PartNodeSets) -> Option<String> {
         let settings = &self.context.settings.provisioning;
         let text = non_empty(&spec.pod_subnet);
         let parse = |text| {
@@ -190,7 +184,7 @@ impl RequestValidation<'_, '_> {
         &mut self,
         (title, network): &TitledNetwork,
         is_written: bool,
-        node_sets: &BTreeMap<Part, Box<NodeSet>>,
+        node_sets: &PartNodeSets,
     ) {
         let macs = self.context.hosts_by_mac();
         let named = node_sets.iter().filter_map(|(part, node_set)| {

@@ -8,12 +8,12 @@ pub mod legacy;
 pub(crate) mod legacy_labels;
 mod topology;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use yaml_serde::Value;
 
-use super::cluster::{Cluster, NodeSet, StandbyHosts};
+use super::cluster::{Cluster, NodeSet, PartNodeSets, StandbyHosts};
 use super::cluster_parts::ClusterParts;
 use super::decode_spec::read_spec;
 use super::descriptor::RequestDescriptor;
@@ -26,7 +26,7 @@ use crate::base::api::address::is_reachable;
 use crate::base::api::described_service::{DEFAULT_REPLICAS, MOST_REPLICAS};
 use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{
-    ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Part, Role, is_label,
+    ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Role, is_label,
 };
 use crate::base::api::service_fields;
 use crate::base::api::service_kind::ServiceKind;
@@ -96,8 +96,8 @@ impl RequestValidation<'_, '_> {
         Cluster { services, ..self.document.cluster(priority, node_sets) }
     }
 
-    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, Box<NodeSet>> {
-        let mut node_sets = BTreeMap::new();
+    fn node_sets(&mut self, spec: &SIPClusterSpec) -> PartNodeSets {
+        let mut node_sets = PartNodeSets::new();
         if spec.nodes.is_none() {
             // The field is required: if empty were valid, a typo would release every host of the
             // cluster.
