@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{OTHER_RANGE, RequestValidation, Route, below};
+use super::{OTHER_RANGE, RequestValidation, Route, ServiceDetails, below};
 use crate::base::api::described_service::DescribedService;
 use crate::base::api::names::NodePort;
 use crate::base::api::service_kind::EntryDescriptor;
@@ -17,7 +17,7 @@ impl RequestValidation<'_, '_> {
         descriptor: &EntryDescriptor,
         service: &DescribedService,
         route: &Route,
-    ) -> Option<(Vec<NodePort>, KindSettings)> {
+    ) -> ServiceDetails {
         let mut fields = service.fields.clone();
         fields.retain(|_, value| !value.is_null());
         let has = |field: &str| descriptor.fields.contains_key(field);

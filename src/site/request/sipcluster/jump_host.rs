@@ -2,19 +2,15 @@
 
 use ssh_key::PublicKey;
 
-use super::{RequestValidation, Route, below};
-use crate::base::api::names::{Invalid, NodePort};
-use crate::base::api::sipcluster;
+use super::{RequestValidation, Route, ServiceDetails, below};
+use crate::base::api::names::Invalid;
+use crate::base::api::sipcluster::{JumpHostFields, SshHostKeys, VolumeClaimFields};
 use crate::base::finding::Code;
 use crate::base::text::{joined, non_empty};
 use crate::site::request::service::{HostKeyStorage, JumpHostSettings, KindSettings, VolumeClaim};
 
 impl RequestValidation<'_, '_> {
-    pub(super) fn jump_host(
-        &mut self,
-        entry: &sipcluster::JumpHostFields,
-        route: &Route,
-    ) -> Option<(Vec<NodePort>, KindSettings)> {
+    pub(super) fn jump_host(&mut self, entry: &JumpHostFields, route: &Route) -> ServiceDetails {
         let keys_route = below(route, ["sshAuthorizedKeys"]);
         let authorized_keys: Vec<String> =
             entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
@@ -54,11 +50,7 @@ impl RequestValidation<'_, '_> {
         Some((vec![node_port?], KindSettings::JumpHost(settings)))
     }
 
-    fn host_keys(
-        &mut self,
-        entry: Option<&sipcluster::SshHostKeys>,
-        route: &Route,
-    ) -> Option<HostKeyStorage> {
+    fn host_keys(&mut self, entry: Option<&SshHostKeys>, route: &Route) -> Option<HostKeyStorage> {
         let entry = entry.cloned().unwrap_or_default();
         let mut storage = HostKeyStorage::default();
         match (entry.secret_name, entry.volume_claim, entry.ephemeral.unwrap_or_default()) {
@@ -89,11 +81,7 @@ impl RequestValidation<'_, '_> {
         Some(storage)
     }
 
-    fn volume_claim(
-        &mut self,
-        claim: &sipcluster::VolumeClaimFields,
-        route: &Route,
-    ) -> Option<VolumeClaim> {
+    fn volume_claim(&mut self, claim: &VolumeClaimFields, route: &Route) -> Option<VolumeClaim> {
         let parse =
             |name: &String| name.parse().map_err(|error: Invalid| format!("`{name}` {error}"));
         let parsed = claim.storage_class_name.as_ref().map(parse).transpose();

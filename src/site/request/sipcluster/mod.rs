@@ -28,9 +28,9 @@ use crate::base::api::machine_names::MachineNames;
 use crate::base::api::names::{
     ClusterKey, Invalid, NodePort, NodePortRange, ObjectName, Role, is_label,
 };
-use crate::base::api::service_fields;
+use crate::base::api::service_fields::ServiceFields;
 use crate::base::api::service_kind::ServiceKind;
-use crate::base::api::sipcluster::{self, KIND, SIPClusterSpec};
+use crate::base::api::sipcluster::{self, KIND, NodeSetFields, SIPClusterSpec, ServiceLists};
 use crate::base::api::topology_spread::{MOST_HOSTS, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, RouteStep, below};
 use crate::base::layout::VARIABLE;
@@ -85,6 +85,9 @@ const OTHER_RANGE: &str = ", or write the base cluster's own range into sipgen.y
 
 type Route = Vec<RouteStep>;
 
+/// The NodePorts of a service and the settings of its kind; `None`, with a finding, if they are invalid.
+type ServiceDetails = Option<(Vec<NodePort>, KindSettings)>;
+
 impl RequestValidation<'_, '_> {
     /// Validates a SIPCluster. It is invalid if a finding is an error.
     fn sipcluster(&mut self, spec: &SIPClusterSpec) -> Cluster {
@@ -117,12 +120,7 @@ impl RequestValidation<'_, '_> {
         node_sets
     }
 
-    fn node_set(
-        &mut self,
-        role: Role,
-        node_set: &sipcluster::NodeSetFields,
-        route: &Route,
-    ) -> NodeSet {
+    fn node_set(&mut self, role: Role, node_set: &NodeSetFields, route: &Route) -> NodeSet {
         let at = DocumentField::new(&self.document.origin, route.clone());
         if node_set.label_selector.is_none() {
             let message =
@@ -182,9 +180,9 @@ impl RequestValidation<'_, '_> {
         }
     }
 
-    fn services(&mut self, services: &sipcluster::ServiceLists) -> Vec<ClusterService> {
+    fn services(&mut self, services: &ServiceLists) -> Vec<ClusterService> {
         // Without `..`, a new field of `ServiceLists` does not compile until this function reads it.
-        let sipcluster::ServiceLists { jump_host, auth, described } = services;
+        let ServiceLists { jump_host, auth, described } = services;
         let mut all = Vec::new();
         for kind in ServiceKind::all() {
             match (kind.field.as_str(), &kind.entry) {
@@ -238,8 +236,8 @@ impl RequestValidation<'_, '_> {
     fn service(
         &mut self,
         kind: &'static ServiceKind,
-        service: &service_fields::ServiceFields,
-        found: Option<(Vec<NodePort>, KindSettings)>,
+        service: &ServiceFields,
+        found: ServiceDetails,
         index: usize,
     ) -> Option<ClusterService> {
         let route = &service_route(kind, index);
@@ -287,11 +285,7 @@ impl RequestValidation<'_, '_> {
         Some(service)
     }
 
-    fn cluster_ip(
-        &mut self,
-        service: &service_fields::ServiceFields,
-        route: &Route,
-    ) -> Option<IpAddr> {
+    fn cluster_ip(&mut self, service: &ServiceFields, route: &Route) -> Option<IpAddr> {
         let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
         let address = text.parse().ok().filter(|address| is_reachable(*address));
         let address = address.ok_or_else(|| format!("`{text}` is not a reachable IP address"));

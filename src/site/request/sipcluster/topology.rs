@@ -2,7 +2,7 @@
 
 use super::{RequestValidation, Route, below};
 use crate::base::api::names::is_label_key;
-use crate::base::api::sipcluster;
+use crate::base::api::sipcluster::NodeSetFields;
 use crate::base::api::topology_spread::{
     self, MOST_HOSTS, SameDomain, TopologySpread, valid_count,
 };
@@ -10,11 +10,7 @@ use crate::base::finding::Code;
 use crate::input::decode::spread_constraints;
 
 impl RequestValidation<'_, '_> {
-    pub(super) fn max_per_domain(
-        &mut self,
-        node_set: &sipcluster::NodeSetFields,
-        route: &Route,
-    ) -> usize {
+    pub(super) fn max_per_domain(&mut self, node_set: &NodeSetFields, route: &Route) -> usize {
         let Some(most) = node_set.max_per_domain else {
             return 1;
         };
@@ -33,7 +29,7 @@ impl RequestValidation<'_, '_> {
     /// Returns the constraints on topology domains, or else those of the site.
     pub(super) fn spread(
         &mut self,
-        node_set: &sipcluster::NodeSetFields,
+        node_set: &NodeSetFields,
         topology_keys: &[String],
         route: &Route,
     ) -> Vec<TopologySpread> {
@@ -59,7 +55,7 @@ impl RequestValidation<'_, '_> {
     /// Returns the topology keys without duplicates, each with its route relative to the node set.
     pub(super) fn topology_keys(
         &mut self,
-        node_set: &sipcluster::NodeSetFields,
+        node_set: &NodeSetFields,
         route: &Route,
     ) -> Vec<(String, Route)> {
         let first = node_set.topology_key.iter().map(|key| (vec!["topologyKey".into()], key));

@@ -5,7 +5,7 @@ mod clients;
 mod connectors;
 mod values;
 
-use super::{RequestValidation, Route, below};
+use super::{RequestValidation, Route, ServiceDetails, below};
 use crate::base::api::auth::{self, Expiry};
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::api::names::{Invalid, NodePort, ObjectName};
@@ -22,11 +22,7 @@ impl RequestValidation<'_, '_> {
         self.report(Code::InvalidAuth, route, message, help);
     }
 
-    pub(super) fn auth(
-        &mut self,
-        entry: &auth::Auth,
-        route: &Route,
-    ) -> Option<(Vec<NodePort>, KindSettings)> {
+    pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> ServiceDetails {
         let node_port = self.node_port(entry.node_port, route);
         let issuer = self.issuer_url(entry, node_port, route);
         let certificate = self.certificate(entry, route);
