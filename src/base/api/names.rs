@@ -428,8 +428,11 @@ pub fn is_label_key(text: &str) -> bool {
         && prefix.is_none_or(|prefix| prefix.len() <= 253 && check_dns(prefix).is_ok())
 }
 
+/// Labels of an object by key.
+pub type LabelMap = BTreeMap<String, String>;
+
 /// Returns whether labels include all of `wanted`.
-pub fn has_all(labels: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> bool {
+pub fn has_all(labels: &LabelMap, wanted: &LabelMap) -> bool {
     wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 

@@ -6,9 +6,7 @@
 mod scheme;
 mod template;
 
-use std::collections::BTreeMap;
-
-use super::names::{ClusterKey, ObjectName, Part, Role};
+use super::names::{ClusterKey, LabelMap, ObjectName, Part, Role};
 pub use scheme::Scheme;
 
 /// Label: the namespace of the host's cluster.
@@ -139,7 +137,7 @@ pub struct LegacyClaim {
 /// Parses a host's assignment from its labels; returns `None` if no label claims the host.
 ///
 /// An empty value claims nothing: ViNO copies a label that its node lacks as `""`.
-pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
+pub fn claim(labels: &LabelMap) -> Option<Claim> {
     let value = |key: &str| labels.get(key).map(String::as_str).filter(|v| !v.is_empty());
     // The operator of 2020 sets `sip-scheduled: "false"` on free hosts.
     let says_free =

@@ -12,12 +12,14 @@ use super::{
     NamedClaim,
 };
 use crate::base::api::cluster_api::FAILURE_DOMAIN;
-use crate::base::api::names::{ClusterKey, Invalid, Part, Role, is_label_key, is_label_value};
+use crate::base::api::names::{
+    ClusterKey, Invalid, LabelMap, Part, Role, is_label_key, is_label_value,
+};
 use crate::base::api::unique;
 
 /// The labels of assigned hosts, as templates over the cluster and the host's part in it.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(with = "BTreeMap<String, String>")]
+#[schemars(with = "LabelMap")]
 pub struct Scheme {
     labels: Vec<LabelTemplate>,
 }
@@ -27,6 +29,8 @@ struct LabelTemplate {
     key: NameTemplate,
     value: NameTemplate,
 }
+
+type VariableValues<'a> = BTreeMap<Variable, &'a str>;
 
 /// An assignment in the labels of a host.
 pub(crate) struct LabelAssignment {
@@ -50,15 +54,15 @@ impl Default for Scheme {
 
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let labels: BTreeMap<String, String> = unique::map(deserializer)?;
+        let labels: LabelMap = unique::map(deserializer)?;
         Self::try_from(labels).map_err(de::Error::custom)
     }
 }
 
-impl TryFrom<BTreeMap<String, String>> for Scheme {
+impl TryFrom<LabelMap> for Scheme {
     type Error = Invalid;
 
-    fn try_from(labels: BTreeMap<String, String>) -> Result<Self, Invalid> {
+    fn try_from(labels: LabelMap) -> Result<Self, Invalid> {
         let parse = |(key, value): (&String, &String)| {
             LabelTemplate::parse(key, value)
                 .map_err(|problem| format!("the label `{key}: {value}` {problem}"))
@@ -88,9 +92,9 @@ impl TryFrom<BTreeMap<String, String>> for Scheme {
 
 impl Scheme {
     /// Returns the labels of a host in a part of a cluster.
-    pub(crate) fn labels(&self, cluster: &ClusterKey, part: &Part) -> BTreeMap<String, String> {
+    pub(crate) fn labels(&self, cluster: &ClusterKey, part: &Part) -> LabelMap {
         let value = |variable| value(variable, cluster, part);
-        let mut labels: BTreeMap<String, String> = self
+        let mut labels: LabelMap = self
             .labels
             .iter()
             .map(|label| (label.key.render(value), label.value.render(value)))
@@ -157,9 +161,9 @@ impl Scheme {
     ///
     /// Labels without the cluster claim nothing by themselves: their keys may be general ones that
     /// free hosts have, too.
-    pub(crate) fn find(&self, labels: &BTreeMap<String, String>) -> Option<LabelAssignment> {
+    pub(crate) fn find(&self, labels: &LabelMap) -> Option<LabelAssignment> {
         let mut keys = Vec::new();
-        let mut values: BTreeMap<Variable, &str> = BTreeMap::new();
+        let mut values = VariableValues::new();
         let (mut is_claimed, mut is_clear) = (false, true);
         for label in self.labels.iter().filter(|label| label.variables().next().is_some()) {
             let mut is_there = false;
@@ -202,11 +206,7 @@ fn value<'a>(variable: Variable, cluster: &'a ClusterKey, part: &'a Part) -> &'a
 
 /// Returns the claim of labels with these values; `None` if they are invalid or contradict each
 /// other.
-fn claim_of(
-    values: &BTreeMap<Variable, &str>,
-    labels: &BTreeMap<String, String>,
-    keys: &[String],
-) -> Option<Claim> {
+fn claim_of(values: &VariableValues<'_>, labels: &LabelMap, keys: &[String]) -> Option<Claim> {
     let value = |variable| values.get(&variable).copied();
     let roles = [
         value(Variable::Role).map(role_of),
@@ -262,16 +262,13 @@ impl LabelTemplate {
     ///
     /// A key with variables may match foreign labels, so their value must match, too. An empty
     /// value means that the label is not set.
-    fn candidates<'a>(
-        &'a self,
-        labels: &'a BTreeMap<String, String>,
-    ) -> impl Iterator<Item = (&'a String, &'a str)> {
+    fn candidates<'a>(&'a self, labels: &'a LabelMap) -> impl Iterator<Item = (&'a str, &'a str)> {
         let constant = self.key.constant();
         let may_be_this = move |(key, value): &(&String, &String)| match constant {
             Some(constant) => *key == constant && !value.is_empty(),
             None => self.captures(key, value).is_some(),
         };
-        labels.iter().filter(may_be_this).map(|(key, value)| (key, value.as_str()))
+        labels.iter().filter(may_be_this).map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     /// Returns the values of the variables in a label.
@@ -286,7 +283,7 @@ fn role_of(text: &str) -> Option<Role> {
     Role::ALL.into_iter().find(|role| role.in_lower_case() == text)
 }
 
-fn in_words(labels: &BTreeMap<String, String>, keys: &[String]) -> String {
+fn in_words(labels: &LabelMap, keys: &[String]) -> String {
     let label = |key: &String| format!("{key}={}", labels.get(key).map_or("", String::as_str));
     keys.iter().map(label).collect::<Vec<_>>().join(", ")
 }
@@ -295,7 +292,7 @@ fn in_words(labels: &BTreeMap<String, String>, keys: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn map(labels: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn map(labels: &[(&str, &str)]) -> LabelMap {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         labels.iter().map(owned).collect()
     }

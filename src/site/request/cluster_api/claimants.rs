@@ -4,7 +4,7 @@
 //! Metal3Machine; without a selector, any. OpenShift does the same for its own Machines. Labels of
 //! other clusters do not keep them from that.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use kube::core::{Selector, SelectorExt};
 
@@ -17,7 +17,7 @@ use crate::base::api::cluster_api::{
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::label_query::required_label;
-use crate::base::api::names::{ClusterKey, Namespace};
+use crate::base::api::names::{ClusterKey, LabelMap, Namespace};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::site::inventory::usage::HostUsage;
 use crate::site::inventory::{Host, Inventory};
@@ -35,7 +35,7 @@ pub(crate) struct Claimant {
     selector: Selector,
     pub(crate) has_selector: bool,
     /// Labels that it selects, if sipgen adds one of them.
-    pub(crate) assigned_labels: Option<BTreeMap<String, String>>,
+    pub(crate) assigned_labels: Option<LabelMap>,
     /// Set if hosts in use may be those of its Machines.
     makes_machines: bool,
     /// The Cluster, if it becomes a request by opting in.
@@ -120,10 +120,10 @@ pub(crate) fn claimed_by_machines(
             namespace: namespace.clone(),
             origin: document.origin.clone(),
             machines,
-            selector: host_selector::requirements(selector, &BTreeMap::new()).ok()?,
+            selector: host_selector::requirements(selector, &LabelMap::new()).ok()?,
             has_selector: !selector.match_labels.is_empty()
                 || !selector.match_expressions.is_empty(),
-            assigned_labels: host_selector::assigned_labels(selector, &BTreeMap::new()),
+            assigned_labels: host_selector::assigned_labels(selector, &LabelMap::new()),
             makes_machines: kind != MACHINE,
             may_opt_in: None,
         }))

@@ -3,15 +3,13 @@
 //!
 //! The rules are those of `json_patch_generator.go` in Cluster API.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::host_selector::is_assigned;
 use super::scaled::{MachineClass, ScaledMachines};
 use crate::base::api::cluster_api::{HostSelector, Strategy};
-use crate::base::api::names::{ClusterKey, Role};
+use crate::base::api::names::{ClusterKey, LabelMap, Role};
 use crate::base::finding::{RouteStep, below};
 use crate::base::text::{expanded, pointer_key};
 use crate::input::decode::label_selector::Mistake;
@@ -26,7 +24,7 @@ pub(super) fn patched_selector(
     set: &ScaledMachines<'_>,
     class: &MachineClass<'_>,
     cluster: &ClusterKey,
-    assigned: &BTreeMap<String, String>,
+    assigned: &LabelMap,
 ) -> (HostSelector, Vec<Mistake>) {
     let template = &set.template.spec.template.spec.host_selector;
     let mut object = json!({"spec": {"template": {"spec": {"hostSelector": template}}}});

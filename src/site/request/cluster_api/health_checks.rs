@@ -3,8 +3,6 @@
 //! It marks the host of a Machine that it cannot repair as unhealthy, and the Machine is replaced. No
 //! Machine may claim that host any more, so the next one needs another.
 
-use std::collections::BTreeMap;
-
 use kube::core::SelectorExt;
 
 use super::scaled::ScaledMachines;
@@ -12,6 +10,7 @@ use crate::base::api::cluster_api::{
     CLUSTER_NAME, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME, HEALTH_CHECK, HealthCheckSpec,
     REMEDIATION_TEMPLATE, SPARE, TOPOLOGY_DEPLOYMENT_NAME,
 };
+use crate::base::api::names::LabelMap;
 use crate::base::finding::{Code, Finding, Place};
 use crate::input::decode::label_selector;
 use crate::site::request::cluster::PartNodeSets;
@@ -56,10 +55,9 @@ impl RequestValidation<'_, '_> {
     }
 
     /// Returns the labels of a node set's Machines.
-    fn machine_labels(&self, set: &ScaledMachines<'_>) -> BTreeMap<String, String> {
+    fn machine_labels(&self, set: &ScaledMachines<'_>) -> LabelMap {
         let given = set.machine_labels.iter().rev().copied().flatten();
-        let mut labels: BTreeMap<String, String> =
-            given.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let mut labels: LabelMap = given.map(|(key, value)| (key.clone(), value.clone())).collect();
         labels.insert(CLUSTER_NAME.to_owned(), self.document.key.name.to_string());
         let own = match set.name {
             None => vec![(CONTROL_PLANE_LABEL, "")],
@@ -74,7 +72,7 @@ fn is_by_capm3((_, check, _): &(String, &HealthCheckSpec, Place)) -> bool {
     check.remediation().is_some_and(|template| template.kind == REMEDIATION_TEMPLATE)
 }
 
-fn selects(check: &HealthCheckSpec, labels: &BTreeMap<String, String>) -> bool {
+fn selects(check: &HealthCheckSpec, labels: &LabelMap) -> bool {
     let selector = check.selector.as_ref().map(label_selector::check);
     matches!(selector, Some(Ok(selector)) if selector.matches(labels))
 }

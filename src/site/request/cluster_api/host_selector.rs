@@ -8,6 +8,7 @@ use kube::core::{Selector, SelectorExt};
 use crate::base::api::assignment;
 use crate::base::api::cluster_api::HostSelector;
 use crate::base::api::label_query::required_label;
+use crate::base::api::names::LabelMap;
 use crate::base::api::sipcluster::{LabelSelector, Requirement};
 use crate::input::decode::label_selector::{self, Mistake, check_requirement, unknown_field};
 
@@ -19,7 +20,7 @@ use crate::input::decode::label_selector::{self, Mistake, check_requirement, unk
 /// Returns what CAPM3 refuses, and the operators that sipgen does not evaluate.
 pub(super) fn requirements(
     selector: &HostSelector,
-    assigned: &BTreeMap<String, String>,
+    assigned: &LabelMap,
 ) -> Result<Selector, Vec<Mistake>> {
     let unknown = selector.unknown.iter();
     let mut mistakes: Vec<Mistake> =
@@ -46,10 +47,7 @@ pub(super) fn requirements(
 
 /// Returns the expressions of a selector that exclude hosts with the labels `assigned`. CAPM3 requires
 /// them as well as the labels that sipgen adds to the selector.
-pub(super) fn exclusions(
-    selector: &HostSelector,
-    assigned: &BTreeMap<String, String>,
-) -> Vec<Mistake> {
+pub(super) fn exclusions(selector: &HostSelector, assigned: &LabelMap) -> Vec<Mistake> {
     let excluded = selector.match_expressions.iter().enumerate().filter_map(|(index, it)| {
         let value = assigned.get(&it.key)?;
         let required = check_requirement(index, &converted(index, it).ok()?).ok()?;
@@ -63,10 +61,7 @@ pub(super) fn exclusions(
 
 /// Returns the labels that a selector matches, if sipgen adds one that it requires: one of `assigned`, or
 /// an assignment to another cluster.
-pub(super) fn assigned_labels(
-    selector: &HostSelector,
-    assigned: &BTreeMap<String, String>,
-) -> Option<BTreeMap<String, String>> {
+pub(super) fn assigned_labels(selector: &HostSelector, assigned: &LabelMap) -> Option<LabelMap> {
     let expressions = selector.match_expressions.iter().filter(|requirement| {
         matches!(requirement.operator.to_lowercase().as_str(), "in" | "=" | "==" | "exists")
     });
@@ -75,7 +70,7 @@ pub(super) fn assigned_labels(
 }
 
 /// Returns whether sipgen adds a label: one of `assigned`, or one of another cluster.
-pub(super) fn is_assigned(key: &str, assigned: &BTreeMap<String, String>) -> bool {
+pub(super) fn is_assigned(key: &str, assigned: &LabelMap) -> bool {
     assigned.contains_key(key) || assignment::LABELS.contains(&key)
 }
 

@@ -40,7 +40,7 @@ use crate::base::api::cluster_api::{
     SPREAD_CONSTRAINTS, TOPOLOGY_KEY,
 };
 use crate::base::api::host::Metadata;
-use crate::base::api::names::{NodeName, Part, has_all};
+use crate::base::api::names::{LabelMap, NodeName, Part, has_all};
 use crate::base::api::topology_spread::{MOST_HOSTS, spread_requirements};
 use crate::base::finding::{Code, DocumentField, Finding, Place};
 use crate::base::grouping::grouped;
@@ -330,7 +330,7 @@ impl RequestValidation<'_, '_> {
         found
     }
 
-    fn labels(&self, part: &Part) -> BTreeMap<String, String> {
+    fn labels(&self, part: &Part) -> LabelMap {
         self.context.settings.assignment.labels.labels(&self.document.key, part)
     }
 }

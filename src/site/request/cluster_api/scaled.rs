@@ -1,7 +1,5 @@
 //! Control planes and MachineDeployments, written out or made of a ClusterClass, in one form.
 
-use std::collections::BTreeMap;
-
 use super::missing_part;
 use super::rollout::{LocatedStrategy, either, is_of_k0smotron};
 use crate::base::api::cluster_api::{
@@ -11,7 +9,7 @@ use crate::base::api::cluster_api::{
 };
 use crate::base::api::host::Metadata;
 use crate::base::api::machine_names::MachineNames;
-use crate::base::api::names::{ClusterKey, Namespace, Role};
+use crate::base::api::names::{ClusterKey, LabelMap, Namespace, Role};
 use crate::base::finding::{Code, DocumentField, Origin, RouteStep};
 use crate::base::text::non_empty;
 use crate::input::decode;
@@ -41,7 +39,7 @@ pub(super) struct ScaledMachines<'a> {
     /// Where its fields are.
     pub(super) at: DocumentField,
     /// Labels that its template gives to Machines, or the topology and its class.
-    pub(super) machine_labels: Vec<&'a BTreeMap<String, String>>,
+    pub(super) machine_labels: Vec<&'a LabelMap>,
     /// Names of its Machines.
     pub(super) machine_names: MachineNames,
     /// The MachineHealthCheck that the topology makes for it.
@@ -111,7 +109,7 @@ fn object_metadata(document: &PartDocument) -> LocatedMetadata<'_> {
 }
 
 /// Returns labels by precedence.
-fn labels_of<'a>(metadata: &[LocatedMetadata<'a>]) -> Vec<&'a BTreeMap<String, String>> {
+fn labels_of<'a>(metadata: &[LocatedMetadata<'a>]) -> Vec<&'a LabelMap> {
     metadata.iter().filter_map(|(metadata, _)| metadata.labels.as_ref()).collect()
 }
 
