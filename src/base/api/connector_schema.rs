@@ -3,13 +3,14 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+
+use super::JsonObject;
 
 /// The connectors that sipgen knows.
 #[derive(Default, Deserialize)]
 pub(crate) struct ConnectorSchema {
     /// By type, the settings with their shapes; `None` if only the name is known.
-    pub(crate) types: Map<String, Value>,
+    pub(crate) types: JsonObject,
     /// Flags that admit unknown users or expose passwords.
     pub(crate) r#unsafe: Vec<UnsafeFlag>,
 }

@@ -76,6 +76,9 @@ pub(crate) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
+/// An object in JSON.
+pub(crate) type JsonObject = serde_json::Map<String, serde_json::Value>;
+
 /// Returns a value without members that are null.
 pub(crate) fn without_nulls(value: serde_json::Value) -> serde_json::Value {
     match value {

@@ -6,28 +6,29 @@ use std::collections::HashMap;
 
 use regex::Regex;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::JsonObject;
 use crate::base::text::joined;
 
 /// A structural schema.
 #[derive(Debug, Default, Deserialize)]
-#[serde(from = "Map<String, Value>")]
+#[serde(from = "JsonObject")]
 pub struct StructuralSchema {
-    root: Map<String, Value>,
+    root: JsonObject,
     /// Its regular expressions. Go's are valid here but for rare ones, which are not checked.
     patterns: HashMap<String, Regex>,
 }
 
-impl From<Map<String, Value>> for StructuralSchema {
-    fn from(root: Map<String, Value>) -> Self {
+impl From<JsonObject> for StructuralSchema {
+    fn from(root: JsonObject) -> Self {
         let mut patterns = HashMap::new();
         collect_patterns(&root, &mut patterns);
         Self { root, patterns }
     }
 }
 
-fn collect_patterns(schema: &Map<String, Value>, patterns: &mut HashMap<String, Regex>) {
+fn collect_patterns(schema: &JsonObject, patterns: &mut HashMap<String, Regex>) {
     let pattern = schema.get("pattern").and_then(Value::as_str);
     if let Some((pattern, Ok(regex))) = pattern.map(|pattern| (pattern, Regex::new(pattern))) {
         patterns.insert(pattern.to_owned(), regex);
@@ -40,7 +41,7 @@ fn collect_patterns(schema: &Map<String, Value>, patterns: &mut HashMap<String, 
 
 impl StructuralSchema {
     /// Returns the keywords of the schema itself.
-    pub(crate) fn keywords(&self) -> &Map<String, Value> {
+    pub(crate) fn keywords(&self) -> &JsonObject {
         &self.root
     }
 
@@ -51,7 +52,7 @@ impl StructuralSchema {
     }
 
     /// Checks a value at a path. The error says what is wrong.
-    fn check(&self, schema: &Map<String, Value>, value: &Value, at: &str) -> Result<(), String> {
+    fn check(&self, schema: &JsonObject, value: &Value, at: &str) -> Result<(), String> {
         let is_on = |keyword: &str| schema.get(keyword) == Some(&Value::Bool(true));
         if value.is_null() && is_on("nullable") {
             return Ok(());
@@ -96,8 +97,8 @@ impl StructuralSchema {
 
     fn check_fields(
         &self,
-        schema: &Map<String, Value>,
-        fields: &Map<String, Value>,
+        schema: &JsonObject,
+        fields: &JsonObject,
         at: &str,
     ) -> Result<(), String> {
         let path = |field: &str| {
@@ -127,12 +128,7 @@ impl StructuralSchema {
 }
 
 /// Checks a number of items or characters.
-fn check_limits(
-    schema: &Map<String, Value>,
-    what: &str,
-    length: usize,
-    at: &str,
-) -> Result<(), String> {
+fn check_limits(schema: &JsonObject, what: &str, length: usize, at: &str) -> Result<(), String> {
     let limit = |keyword: &str| schema.get(&format!("{keyword}{what}")).and_then(Value::as_u64);
     let length = u64::try_from(length).unwrap_or(u64::MAX);
     if limit("min").is_some_and(|least| length < least) {
@@ -144,7 +140,7 @@ fn check_limits(
     Ok(())
 }
 
-fn check_range(schema: &Map<String, Value>, value: &Value, at: &str) -> Result<(), String> {
+fn check_range(schema: &JsonObject, value: &Value, at: &str) -> Result<(), String> {
     let limit = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
     let number = value.as_f64().unwrap_or_default();
     let is_outside = limit("minimum").is_some_and(|least| number < least)

@@ -9,9 +9,9 @@ use std::net::IpAddr;
 use camino::Utf8PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::object_name::{object_name, shortened};
+use crate::base::api::JsonObject;
 use crate::base::api::address::bracketed;
 use crate::base::api::auth::{Connector, Expiry, StaticClient};
 use crate::base::api::issuer::IssuerUrl;
@@ -59,7 +59,7 @@ pub struct ClusterService {
 #[derive(Debug, Clone)]
 pub enum KindSettings {
     /// Fields that its descriptor describes, with their defaults.
-    Described(Map<String, Value>),
+    Described(JsonObject),
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHostSettings),
     /// Dex.

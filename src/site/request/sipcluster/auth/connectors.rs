@@ -2,9 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::values::{self, DollarMeaning};
+use crate::base::api::JsonObject;
 use crate::base::api::auth::{self, Connector};
 use crate::base::api::connector_schema::SCHEMA;
 use crate::base::api::issuer::IssuerUrl;
@@ -111,7 +112,7 @@ impl ConnectorCheck<'_, '_, '_> {
     }
 
     /// Checks Dex's rules for combinations of settings.
-    fn between_settings(&mut self, kind: &str, config: &Map<String, Value>, route: &Route) {
+    fn between_settings(&mut self, kind: &str, config: &JsonObject, route: &Route) {
         let has = |name: &str| !is_empty(config.get(name));
         let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
         let mistake = match kind {
@@ -144,13 +145,7 @@ impl ConnectorCheck<'_, '_, '_> {
         }
     }
 
-    fn fields(
-        &mut self,
-        config: &Map<String, Value>,
-        fields: &Map<String, Value>,
-        of: &str,
-        route: &Route,
-    ) {
+    fn fields(&mut self, config: &JsonObject, fields: &JsonObject, of: &str, route: &Route) {
         for (key, value) in config {
             let route = below(route, [key.as_str()]);
             let shape = fields.get(key).or_else(|| fields.get(&format!("{key}!")));
