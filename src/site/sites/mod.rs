@@ -23,6 +23,9 @@ use crate::input::settings::{self, Settings, inside};
 use reach::ReferenceGraph;
 pub(crate) use shared_machines::shared as shared_machines;
 
+/// Directories relative to the repo's root.
+type Directories = BTreeSet<Utf8PathBuf>;
+
 /// A site of a repo.
 #[derive(Debug, Clone)]
 pub struct Location {
@@ -119,8 +122,9 @@ impl Sites {
             Some(other) => Ok(other.files.clone()),
             None if site.directory.as_str().is_empty() => Ok(self.repo.clone()),
             None => {
-                let (part, settings) =
-                    with_settings(&self.repo, site.directory.clone(), Vec::new());
+                let directory = site.directory.clone();
+                let part = SitePart { directory, ..SitePart::default() };
+                let (part, settings) = with_settings(&self.repo, part);
                 let read = ReferenceGraph::read(&self.repo)?;
                 Ok(self.repo.limited_to(read.reach(part, &settings, &[])))
             }
@@ -131,7 +135,7 @@ impl Sites {
 /// Returns the sites in some directories, sorted by name, and reports mistakes in several of them.
 fn located(
     repo: &Files,
-    directories: &BTreeSet<Utf8PathBuf>,
+    directories: &Directories,
     findings: &mut Vec<Finding>,
 ) -> Result<Vec<Location>, ReadError> {
     let read = ReferenceGraph::read(repo)?;
@@ -142,7 +146,8 @@ fn located(
             .filter(|other| **other != directory && other.starts_with(&directory))
             .cloned()
             .collect();
-        let (part, settings) = with_settings(repo, directory, inner);
+        let part = SitePart { directory, inner, ..SitePart::default() };
+        let (part, settings) = with_settings(repo, part);
         parts.push((name, part, settings));
     }
     let location = |(name, part, settings): &(String, SitePart, Settings)| {
@@ -168,12 +173,7 @@ fn located(
 }
 
 /// Returns the part of a repo that a site has by its directory and its settings.
-fn with_settings(
-    repo: &Files,
-    directory: Utf8PathBuf,
-    inner: Vec<Utf8PathBuf>,
-) -> (SitePart, Settings) {
-    let part = SitePart { directory, inner, ..SitePart::default() };
+fn with_settings(repo: &Files, part: SitePart) -> (SitePart, Settings) {
     let settings = Settings::load(&repo.limited_to(part.clone())).unwrap_or_default();
     let snapshot = Some(settings.snapshot.directory.clone());
     (SitePart { snapshot, ..part }, settings)
@@ -185,13 +185,10 @@ fn with_settings(
 pub struct NoSuchSite(String, String);
 
 /// Expands a list of directories and globs, without the ones excluded by `!`.
-fn expanded(
-    repo: &Files,
-    root: &Settings,
-) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
+fn expanded(repo: &Files, root: &Settings) -> Result<(Directories, Vec<Finding>), ReadError> {
     let mut found = BTreeSet::new();
     let mut findings = Vec::new();
-    let mut known: Option<BTreeSet<Utf8PathBuf>> = None;
+    let mut known: Option<Directories> = None;
     let mut excluded = BTreeSet::new();
     for (index, entry) in root.sites.iter().enumerate() {
         let mut report = |problem: &str, help: &str| {
@@ -206,7 +203,7 @@ fn expanded(
             report("is not a directory inside the repo", help);
             continue;
         };
-        let matching: BTreeSet<Utf8PathBuf> = if repo.kind(&plain) == Some(EntryKind::Directory) {
+        let matching: Directories = if repo.kind(&plain) == Some(EntryKind::Directory) {
             BTreeSet::from([plain])
         } else {
             let all = match &mut known {
@@ -231,7 +228,7 @@ fn expanded(
 }
 
 /// Returns the directories with files that can hold resources. Hidden directories are never sites.
-fn directories(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
+fn directories(repo: &Files) -> Result<Directories, ReadError> {
     let (files, _) = repo.files_and_closed(&Settings::default().output)?;
     let above = files.iter().flat_map(|file| file.ancestors().skip(1));
     Ok(above
@@ -245,10 +242,10 @@ fn is_hidden(path: &Utf8Path) -> bool {
 }
 
 /// Returns the directories with settings, if the repo's root has neither settings nor output.
-fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
+fn directories_with_settings(repo: &Files) -> Result<Directories, ReadError> {
     let output = Settings::default().output;
     let (files, _) = repo.files_and_closed(&output)?;
-    let settled: BTreeSet<Utf8PathBuf> = files
+    let settled: Directories = files
         .iter()
         .filter(|file| file.file_name() == Some(settings::FILE))
         .filter_map(|file| file.parent())
@@ -268,7 +265,7 @@ fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, Read
 }
 
 /// Returns the directories with unique site names, sorted by name.
-fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
+fn with_names(directories: &Directories) -> Vec<(Utf8PathBuf, String)> {
     let count = occurrences(directories.iter().map(|directory| directory.file_name()));
     let with_name = |directory: &Utf8PathBuf| {
         let short = directory.file_name().filter(|name| count.get(&Some(*name)) == Some(&1));
