@@ -225,13 +225,7 @@ struct OlderMapping<'a> {
 }
 
 impl Converter<'_> {
-    fn error(
-        &mut self,
-        code: Code,
-        route: Route,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
+    fn error(&mut self, code: Code, route: Route, message: impl Into<String>, help: &str) {
         self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
     }
 

@@ -141,7 +141,7 @@ impl Converter<'_> {
                 // Two words may mean the same label.
                 Ok(label) if labels.contains(&label) => {}
                 Ok(label) => labels.push(label),
-                Err((message, help)) => self.error(Code::Unconvertible, at, message, help),
+                Err((message, help)) => self.error(Code::Unconvertible, at, message, &help),
             }
         }
         match labels.len() {
