@@ -47,11 +47,7 @@ impl RequestValidation<'_, '_> {
     }
 
     /// Returns the number of hosts in an annotation, if there is one.
-    pub(super) fn annotated_number(
-        &mut self,
-        set: &ScaledMachines<'_>,
-        key: &str,
-    ) -> Option<usize> {
+    pub(super) fn annotated_count(&mut self, set: &ScaledMachines<'_>, key: &str) -> Option<usize> {
         let text = set.annotation(key)?;
         let number = text.trim().parse().ok().filter(|number| *number <= MOST_HOSTS);
         if number.is_none() {

@@ -78,13 +78,8 @@ impl MachineObjects {
     }
 
     /// Returns what is known about the Machine of a Metal3Machine.
-    pub(crate) fn facts(
-        &self,
-        namespace: &Namespace,
-        metal3_machine: &str,
-    ) -> Option<&MachineFacts> {
-        let key = (namespace.clone(), metal3_machine.to_owned());
-        self.by_metal3_machine.get(&key)
+    pub(crate) fn facts(&self, namespace: &Namespace, name: &str) -> Option<&MachineFacts> {
+        self.by_metal3_machine.get(&(namespace.clone(), name.to_owned()))
     }
 }
 

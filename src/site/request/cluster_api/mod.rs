@@ -205,7 +205,7 @@ impl RequestValidation<'_, '_> {
     /// Returns the number of Machines that always run: the replicas, or what the autoscaler may ask
     /// for.
     fn machine_number(&mut self, set: &ScaledMachines<'_>) -> usize {
-        let most = self.annotated_number(set, cluster_api::AUTOSCALER_MAXIMUM).unwrap_or(0);
+        let most = self.annotated_count(set, cluster_api::AUTOSCALER_MAXIMUM).unwrap_or(0);
         let replicas = set.replicas.unwrap_or(1);
         let valid = usize::try_from(replicas).ok().filter(|replicas| *replicas <= MOST_HOSTS);
         if valid.is_none() {
@@ -232,7 +232,7 @@ impl RequestValidation<'_, '_> {
                 StandbyHosts::Number(0)
             }
         };
-        self.annotated_number(set, SPARE).map_or(surge, StandbyHosts::Number)
+        self.annotated_count(set, SPARE).map_or(surge, StandbyHosts::Number)
     }
 
     /// Returns the hosts that a machine template selects, and where it says so.
