@@ -165,9 +165,7 @@ impl ClusterParts {
         clusters: &'a BTreeSet<ClusterKey>,
     ) -> impl Iterator<Item = (&'a PartDocument, &'a str)> {
         self.objects.iter().filter_map(|(PartKey { namespace, .. }, document)| {
-            let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else {
-                return None;
-            };
+            let Ok(PartSpec::MachineDeployment(spec)) = &document.spec else { return None };
             let is_known = belongs_to(&spec.cluster_name, namespace, clusters);
             (!is_known).then_some((document, spec.cluster_name.as_str()))
         })

@@ -185,9 +185,7 @@ impl<'a, 'i> RequestValidation<'a, 'i> {
 
     /// Parses the priority annotation.
     pub(super) fn priority(&mut self) -> i64 {
-        let Some(text) = self.document.metadata.annotation(PRIORITY) else {
-            return 0;
-        };
+        let Some(text) = self.document.metadata.annotation(PRIORITY) else { return 0 };
         let priority = text.trim().parse();
         let priority = priority.map_err(|_| format!("the priority `{text}` is not an integer"));
         let help = "write a number in quotes, such as \"10\"; clusters with a higher priority choose first";

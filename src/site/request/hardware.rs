@@ -83,9 +83,7 @@ impl HardwareValidation {
         parse: impl Fn(&str) -> Option<u64>,
         path: &str,
     ) -> u64 {
-        let Some(WrittenText(text)) = size else {
-            return 0;
-        };
+        let Some(WrittenText(text)) = size else { return 0 };
         parse(text.trim()).filter(|size| *size > 0).unwrap_or_else(|| {
             let message = format!("`{}: {text}` is not an amount of bytes", field(path));
             self.report(path, message, "write a Kubernetes quantity, such as `128Gi`");

@@ -132,9 +132,7 @@ impl ClusterService {
 
     /// Returns its entries in the endpoints ConfigMap: the port, and the address if the SIPCluster has one.
     pub fn endpoints(&self) -> Vec<(String, String)> {
-        let Some(endpoint) = &self.kind.endpoint else {
-            return Vec::new();
-        };
+        let Some(endpoint) = &self.kind.endpoint else { return Vec::new() };
         let key = self.numbered(&endpoint.prefix, &endpoint.suffix);
         if let KindSettings::Auth(auth) = &self.settings {
             let client = self.numbered(&endpoint.prefix, "-client-id");
@@ -143,9 +141,7 @@ impl ClusterService {
                 (client, DexSettings::CLIENT_ID.to_owned()),
             ];
         }
-        let Some(port) = self.node_ports.first() else {
-            return Vec::new();
-        };
+        let Some(port) = self.node_ports.first() else { return Vec::new() };
         let address = self.cluster_ip.into_iter().flat_map(|address| {
             [
                 (format!("{key}-host"), address.to_string()),

@@ -24,9 +24,7 @@ pub(crate) fn disagreements(
 fn unselected(sip_cluster: &Cluster, objects: &Cluster, hosts: &[Host]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (part, set) in &objects.node_sets {
-        let Some(own) = sip_cluster.node_set(&part.role.into()) else {
-            continue;
-        };
+        let Some(own) = sip_cluster.node_set(&part.role.into()) else { continue };
         let mut selected =
             hosts.iter().filter(|host| own.selector.matches(&host.labels)).peekable();
         let takes = |host: &Host| {

@@ -82,9 +82,7 @@ impl RequestValidation<'_, '_> {
         set: &ScaledMachines<'_>,
         has_key: bool,
     ) -> usize {
-        let Some(text) = set.annotation(MAX_PER_DOMAIN) else {
-            return 1;
-        };
+        let Some(text) = set.annotation(MAX_PER_DOMAIN) else { return 1 };
         let (message, help) = match text.trim().parse().ok().and_then(valid_count) {
             Some(most) if has_key => return most,
             Some(_) => (

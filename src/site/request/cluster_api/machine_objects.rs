@@ -56,9 +56,7 @@ impl MachineObjects {
         let mut objects = Self::default();
         for (namespace, name, document) in parts.all() {
             objects.makers.extend(MachineMaker::new(namespace, name, document));
-            let Some(metal3_machine) = metal3_machine_name(name, document) else {
-                continue;
-            };
+            let Some(metal3_machine) = metal3_machine_name(name, document) else { continue };
             let mut facts = MachineFacts::from_object(document);
             if document.kind == METAL3_MACHINE
                 && let Some(machine) = owner(&document.metadata, |kind| kind == MACHINE)

@@ -285,9 +285,7 @@ impl RequestValidation<'_, '_> {
         let templates = grouped(sets.iter().map(|set| (set.template.name, set)));
         let mut found = Vec::new();
         for (name, sets) in templates {
-            let Some((first, others)) = sets.split_first() else {
-                continue;
-            };
+            let Some((first, others)) = sets.split_first() else { continue };
             let is_special = |set: &ScaledMachines<'_>| {
                 let keys = [HARDWARE, SAME_DOMAIN, SPREAD_CONSTRAINTS, TOPOLOGY_KEY];
                 set.failure_domain.is_some() || keys.iter().any(|key| set.annotation(key).is_some())

@@ -32,9 +32,7 @@ pub(super) fn surge(
     if WITHOUT_SURGE.iter().any(|start| kind.starts_with(start)) {
         return Some(StandbyHosts::OneMore);
     }
-    let Some(strategy) = strategy else {
-        return Some(DEFAULT);
-    };
+    let Some(strategy) = strategy else { return Some(DEFAULT) };
     if strategy.kind.as_deref() == Some("OnDelete") {
         return Some(StandbyHosts::Number(0));
     }

@@ -271,9 +271,7 @@ impl<'a> RequestValidation<'a, '_> {
                 continue;
             }
             let machine = &deployment.template.spec;
-            let Some(reference) = &machine.infrastructure_ref else {
-                continue;
-            };
+            let Some(reference) = &machine.infrastructure_ref else { continue };
             let at = DocumentField::new(&document.origin, ["spec"]);
             let from =
                 at.below(["template", "spec", "infrastructureRef", "name"].map(RouteStep::from));
@@ -303,9 +301,7 @@ impl<'a> RequestValidation<'a, '_> {
         let ClusterDocument { origin, key: ClusterKey { namespace, .. }, .. } = self.document;
         let from = DocumentField::new(origin, ["spec", "controlPlaneRef", "name"]);
         let (document, part) = self.part_of(reference, namespace, from)?;
-        let PartSpec::ControlPlane(control_plane) = part else {
-            return None;
-        };
+        let PartSpec::ControlPlane(control_plane) = part else { return None };
         // Without Machines, the control plane runs elsewhere, as with Kamaji.
         let machines = machines_of(control_plane)?;
         let at = DocumentField::new(&document.origin, ["spec"]);

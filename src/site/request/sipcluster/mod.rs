@@ -311,9 +311,7 @@ impl RequestValidation<'_, '_> {
 
     /// Validates the number of pods.
     fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
-        let Some(number) = number else {
-            return Some(DEFAULT_REPLICAS);
-        };
+        let Some(number) = number else { return Some(DEFAULT_REPLICAS) };
         let valid =
             u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
         let valid = valid.ok_or_else(|| {

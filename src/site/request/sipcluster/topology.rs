@@ -11,9 +11,7 @@ use crate::input::decode::spread_constraints;
 
 impl RequestValidation<'_, '_> {
     pub(super) fn max_per_domain(&mut self, node_set: &NodeSetFields, route: &Route) -> usize {
-        let Some(most) = node_set.max_per_domain else {
-            return 1;
-        };
+        let Some(most) = node_set.max_per_domain else { return 1 };
         let route = below(route, ["maxPerDomain"]);
         if node_set.topology_key.is_none() && node_set.topology_keys.is_none() {
             let message = "`maxPerDomain` has no effect without a topologyKey";

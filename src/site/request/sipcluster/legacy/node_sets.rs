@@ -40,9 +40,7 @@ pub(super) fn generation((name, node_set): (&str, &Value)) -> Option<SipclusterG
 
 impl Converter<'_> {
     pub(super) fn nodes(&mut self, written: &Value, at: &[RouteStep]) -> Value {
-        let Some(fields) = written.as_mapping() else {
-            return written.clone();
-        };
+        let Some(fields) = written.as_mapping() else { return written.clone() };
         let mut converted = Mapping::new();
         for (name, node_set) in fields {
             let Some(text) = name.as_str() else {
@@ -60,9 +58,7 @@ impl Converter<'_> {
 
     /// Converts a node set. `at` is its original route, `read` the route in the result.
     fn node_set(&mut self, written: &Value, at: &[RouteStep], read: &[RouteStep]) -> Value {
-        let Some(fields) = written.as_mapping() else {
-            return written.clone();
-        };
+        let Some(fields) = written.as_mapping() else { return written.clone() };
         let mut converted = Mapping::new();
         for (key, value) in fields {
             let name = key.as_str().unwrap_or_default();

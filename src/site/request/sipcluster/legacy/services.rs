@@ -92,17 +92,13 @@ impl Converter<'_> {
 
     /// Converts `services` of early 2021.
     pub(super) fn services(&mut self, written: &Value, at: &[RouteStep]) -> Value {
-        let Some(fields) = written.as_mapping() else {
-            return written.clone();
-        };
+        let Some(fields) = written.as_mapping() else { return written.clone() };
         let mut services = Mapping::new();
         for (name, list) in fields {
             let Some(text) = name.as_str() else { continue };
             let today = if text == "loadBalancer" { LOAD_BALANCER } else { text };
             let (lists, route) = (OlderMapping { fields, at, read: at }, below(at, [text]));
-            let Some(read) = self.read_route(&lists, [text, today], &route) else {
-                continue;
-            };
+            let Some(read) = self.read_route(&lists, [text, today], &route) else { continue };
             let list = match list {
                 Value::Sequence(items) => {
                     let convert = |(index, item): (usize, &Value)| {
@@ -119,9 +115,7 @@ impl Converter<'_> {
 
     /// Converts a service. `at` is its original route, `read` the route in the result.
     fn service(&mut self, written: &Value, at: &[RouteStep], read: &[RouteStep]) -> Value {
-        let Some(fields) = written.as_mapping() else {
-            return written.clone();
-        };
+        let Some(fields) = written.as_mapping() else { return written.clone() };
         let place = OlderMapping { fields, at, read };
         let mut service = Mapping::new();
         for (key, value) in fields {
@@ -167,9 +161,7 @@ impl Converter<'_> {
             name if SSH_KEY.contains(&name) => "sshAuthorizedKeys",
             name => name,
         };
-        let Some(read) = self.read_route(place, [name, today], route) else {
-            return;
-        };
+        let Some(read) = self.read_route(place, [name, today], route) else { return };
         let value = match today {
             "sshAuthorizedKeys" if today != name => self.ssh_keys(value, route, &read),
             "nodeLabels" if value.is_sequence() => self.node_labels(value, route),
