@@ -159,9 +159,7 @@ fn cards(link: &str, links: &[RawLink]) -> Vec<MacAddress> {
             continue;
         }
         used.push(id);
-        let Some(link) = links.iter().find(|known| known.id == id) else {
-            continue;
-        };
+        let Some(link) = links.iter().find(|known| known.id == id) else { continue };
         let own = link.ethernet_mac_address.as_deref();
         let own = own.and_then(|mac| mac.parse().ok());
         found.extend(own.filter(|mac| !found.contains(mac)));

@@ -61,9 +61,7 @@ impl StructuralSchema {
             let fits = value.is_string() || is_integer(value);
             return fits.then_some(()).ok_or_else(|| format!("{at} must be a text or an integer"));
         }
-        let Some(expected) = schema.get("type").and_then(Value::as_str) else {
-            return Ok(());
-        };
+        let Some(expected) = schema.get("type").and_then(Value::as_str) else { return Ok(()) };
         match (expected, value) {
             ("object", Value::Object(fields)) => self.check_fields(schema, fields, at)?,
             ("array", Value::Array(items)) => {
