@@ -133,9 +133,7 @@ impl<'a> ReferenceGraph<'a> {
             }
             pending
                 .extend(self.named.get(file).into_iter().flatten().flat_map(|path| self.at(path)));
-            let Some(objects) = self.agents.get(file) else {
-                continue;
-            };
+            let Some(objects) = self.agents.get(file) else { continue };
             for followed in
                 self.followed(settings, objects).iter().filter(|applied| applied.is_of_site())
             {
