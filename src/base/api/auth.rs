@@ -95,6 +95,11 @@ pub struct Auth {
 }
 
 impl Auth {
+    /// Returns whether Dex has environment variables.
+    pub fn has_environment(&self) -> bool {
+        self.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty())
+    }
+
     /// Returns the editor's condition that a field is neither null nor an empty text.
     fn given(field: &str) -> serde_json::Value {
         let shape = match field {

@@ -1,7 +1,7 @@
 //! Validates static clients.
 
 use super::values;
-use crate::base::api::auth::{self, StaticClient};
+use crate::base::api::auth::{Auth, StaticClient};
 use crate::base::finding::{Code, RouteStep};
 use crate::base::text::non_empty;
 use crate::site::request::documents::RequestValidation;
@@ -11,12 +11,7 @@ use crate::site::request::sipcluster::{Route, below};
 impl RequestValidation<'_, '_> {
     /// Returns the clients, including the default one for kubectl. An entry with the id of the
     /// default replaces it.
-    pub(super) fn clients(
-        &mut self,
-        entry: &auth::Auth,
-        has_environment: bool,
-        route: &Route,
-    ) -> Vec<StaticClient> {
+    pub(super) fn clients(&mut self, entry: &Auth, route: &Route) -> Vec<StaticClient> {
         let route = below(route, ["staticClients"]);
         let mut clients: Vec<StaticClient> = Vec::new();
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
@@ -32,7 +27,7 @@ impl RequestValidation<'_, '_> {
                 let message = format!("two clients have the id `{}`", client.id);
                 self.invalid_auth(below(&route, ["id"]), message, "choose another id");
             }
-            self.client_secret(client, has_environment, &route);
+            self.client_secret(client, entry.has_environment(), &route);
             self.client_texts(client, &route);
             let name = non_empty(&client.name).unwrap_or(&client.id).to_owned();
             clients.push(StaticClient { name: Some(name), secret: None, ..client.clone() });

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::values::{self, DollarMeaning};
 use crate::base::api::JsonObject;
-use crate::base::api::auth::{self, Connector};
+use crate::base::api::auth::{Auth, Connector};
 use crate::base::api::connector_schema::SCHEMA;
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::finding::{Code, Finding, RouteStep};
@@ -22,9 +22,8 @@ impl RequestValidation<'_, '_> {
     /// Checks the connectors, and sets a missing `redirectURI` to this Dex's callback URL.
     pub(super) fn connectors(
         &mut self,
-        entry: &auth::Auth,
+        entry: &Auth,
         issuer: Option<&IssuerUrl>,
-        has_environment: bool,
         route: &Route,
     ) -> Vec<Connector> {
         let route = below(route, ["connectors"]);
@@ -43,6 +42,7 @@ impl RequestValidation<'_, '_> {
             }
             let config_route = below(&route, config.as_ref().map(|_| "config"));
             let mut config = config.clone().unwrap_or_default();
+            let has_environment = entry.has_environment();
             let mut check =
                 ConnectorCheck { check: self, callback: callback.as_deref(), has_environment };
             match SCHEMA.types.get(kind) {

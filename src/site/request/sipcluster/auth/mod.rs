@@ -6,7 +6,7 @@ mod connectors;
 mod values;
 
 use super::{RequestValidation, Route, ServiceDetails, below};
-use crate::base::api::auth::{self, Expiry};
+use crate::base::api::auth::{Auth, Expiry, IssuerRef};
 use crate::base::api::issuer::IssuerUrl;
 use crate::base::api::names::{Invalid, NodePort, ObjectName};
 use crate::base::finding::Code;
@@ -22,15 +22,14 @@ impl RequestValidation<'_, '_> {
         self.report(Code::InvalidAuth, route, message, help);
     }
 
-    pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> ServiceDetails {
+    pub(super) fn auth(&mut self, entry: &Auth, route: &Route) -> ServiceDetails {
         let node_port = self.node_port(entry.node_port, route);
         let issuer = self.issuer_url(entry, node_port, route);
         let certificate = self.certificate(entry, route);
         let replicas = self.replicas(entry.replicas, route);
         let environment = self.environment(entry, route);
-        let has_environment = entry.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty());
-        let connectors = self.connectors(entry, issuer.as_ref(), has_environment, route);
-        let clients = self.clients(entry, has_environment, route);
+        let connectors = self.connectors(entry, issuer.as_ref(), route);
+        let clients = self.clients(entry, route);
         let expiry = entry.expiry.clone().unwrap_or_default();
         self.expiry(&expiry, route);
         let settings = DexSettings {
@@ -51,7 +50,7 @@ impl RequestValidation<'_, '_> {
 
     fn issuer_url(
         &mut self,
-        entry: &auth::Auth,
+        entry: &Auth,
         node_port: Option<NodePort>,
         route: &Route,
     ) -> Option<IssuerUrl> {
@@ -71,7 +70,7 @@ impl RequestValidation<'_, '_> {
     }
 
     /// Returns the issuer of the certificate: exactly one of three fields.
-    fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
+    fn certificate(&mut self, entry: &Auth, route: &Route) -> Option<Certificate> {
         let sources =
             (non_empty(&entry.ca_secret), &entry.issuer_ref, non_empty(&entry.tls_secret));
         let (message, help) = match sources {
@@ -106,7 +105,7 @@ impl RequestValidation<'_, '_> {
         None
     }
 
-    fn issuer_ref(&mut self, reference: &auth::IssuerRef, route: &Route) -> Option<Certificate> {
+    fn issuer_ref(&mut self, reference: &IssuerRef, route: &Route) -> Option<Certificate> {
         const GROUP: &str = "cert-manager.io";
         let group = reference.group.clone().unwrap_or_else(|| GROUP.to_owned());
         let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
@@ -131,7 +130,7 @@ impl RequestValidation<'_, '_> {
         None
     }
 
-    fn environment(&mut self, entry: &auth::Auth, route: &Route) -> Vec<ObjectName> {
+    fn environment(&mut self, entry: &Auth, route: &Route) -> Vec<ObjectName> {
         let route = below(route, ["envFrom"]);
         let mut secrets: Vec<ObjectName> = Vec::new();
         for (index, name) in entry.env_from.iter().flatten().enumerate() {
