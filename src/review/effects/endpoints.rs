@@ -38,7 +38,7 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
     for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
         if let Some((service, layout::SERVICE)) = path.as_str().split_once('/') {
             changes.extend(changed(texts, |text| {
-                let ports: BTreeSet<NodePort> = node_ports(text.as_bytes()).into_iter().collect();
+                let ports: BTreeSet<NodePort> = node_ports(text).into_iter().collect();
                 let ports = NodePort::ranges(ports).join(", ");
                 let endpoint = (EndpointKind::NodePorts, service.to_owned());
                 BTreeMap::from_iter((!ports.is_empty()).then_some((endpoint, ports)))

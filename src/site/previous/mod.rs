@@ -143,7 +143,7 @@ impl PreviousOutput {
                     && !is_of_hosts
                     && below.as_str().contains(&format!("/{}/", layout::HOSTS))
                     && mentions(&["\nkind: BareMetalHost\n"])(content),
-                node_ports: read_if(is_named(layout::SERVICE), || node_ports(content)),
+                node_ports: read_if(is_named(layout::SERVICE), || node_ports(&text())),
                 pinned_pools: read_if(kustomization_in(layout::TENANTS), || pinned_pools(&text())),
                 made_from: layout::made_from(content),
                 installed: read_if(is_named(layout::INSTALLER_JOB), || {
@@ -326,11 +326,9 @@ pub(crate) fn hosts_in_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<H
 
 /// Returns the NodePorts in a Service manifest. Lines are scanned without a parser, because sites
 /// have thousands of Services.
-pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
-    let lines =
-        content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
-    let numbers =
-        lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
+pub(crate) fn node_ports(service: &str) -> Vec<NodePort> {
+    let numbers = service.lines().filter_map(|line| line.trim().strip_prefix("nodePort:"));
+    let numbers = numbers.filter_map(|number| number.trim().parse::<i64>().ok());
     numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
 }
 
