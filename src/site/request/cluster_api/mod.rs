@@ -113,12 +113,9 @@ impl RequestSpec for ClusterSpec {
         }
         let is_annotated = is_annotated(&document.metadata);
         if is_annotated && node_sets.is_empty() && !check.findings.iter().any(Finding::is_error) {
-            check.report(
-                Code::NoMachineTemplate,
-                ["spec"],
-                "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts",
-                format!("write `{ASSIGN}: \"false\"`, or add the missing manifests"),
-            );
+            let message = "no control plane or MachineDeployment of the Cluster has a Metal3MachineTemplate, so it needs no hosts";
+            let help = format!("write `{ASSIGN}: \"false\"`, or add the missing manifests");
+            check.report(Code::NoMachineTemplate, ["spec"], message, help);
         }
         check.health_checks(&scaled, &node_sets);
         let cluster = Cluster {
@@ -151,12 +148,10 @@ impl RequestValidation<'_, '_> {
     fn assign_annotation(&mut self) {
         let text = self.document.metadata.annotation(ASSIGN).unwrap_or("true");
         if !matches!(text, "true" | "false") {
-            self.report(
-                Code::InvalidRequestAnnotation,
-                ["metadata", "annotations", ASSIGN],
-                format!("`{ASSIGN}` is `{text}`, neither true nor false"),
-                "write \"true\" or \"false\", in quotes",
-            );
+            let message = format!("`{ASSIGN}` is `{text}`, neither true nor false");
+            let help = "write \"true\" or \"false\", in quotes";
+            let route = ["metadata", "annotations", ASSIGN];
+            self.report(Code::InvalidRequestAnnotation, route, message, help);
         }
     }
 

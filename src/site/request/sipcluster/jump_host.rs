@@ -15,12 +15,9 @@ impl RequestValidation<'_, '_> {
         let authorized_keys: Vec<String> =
             entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
         if authorized_keys.is_empty() {
-            self.report(
-                Code::NoLogin,
-                keys_route.clone(),
-                "the jump host has no sshAuthorizedKeys: all logins are refused",
-                "list the OpenSSH public keys of its operators",
-            );
+            let message = "the jump host has no sshAuthorizedKeys: all logins are refused";
+            let help = "list the OpenSSH public keys of its operators";
+            self.report(Code::NoLogin, keys_route.clone(), message, help);
         }
         for (index, key) in authorized_keys.iter().enumerate() {
             // No part of the key is shown, because it may be a private key that was pasted by
@@ -69,12 +66,9 @@ impl RequestValidation<'_, '_> {
                  `{secretName: NAME}` with keys of your own, or `{ephemeral: true}` to accept it",
             ),
             _ => {
-                self.report(
-                    Code::InvalidField,
-                    route.clone(),
-                    "the jump host has several sources of host keys",
-                    "choose one of secretName, volumeClaim and `ephemeral: true`",
-                );
+                let message = "the jump host has several sources of host keys";
+                let help = "choose one of secretName, volumeClaim and `ephemeral: true`";
+                self.report(Code::InvalidField, route.clone(), message, help);
                 return None;
             }
         }

@@ -217,18 +217,16 @@ impl RequestValidation<'_, '_> {
         let Some(index) = finalizers.position(|finalizer| finalizer == OPERATORS_FINALIZER) else {
             return;
         };
-        self.report(
-            Code::OperatorsFinalizer,
-            ["metadata".into(), "finalizers".into(), RouteStep::from(index)],
-            format!(
-                "the finalizer `{OPERATORS_FINALIZER}` keeps this object from being deleted, unless the SIP operator runs"
-            ),
-            format!(
-                "remove it here, and once the operator is stopped from the live object: \
-                 `kubectl patch sipcluster {name} -n {namespace} --type json -p \
-                 '[{{\"op\": \"remove\", \"path\": \"/metadata/finalizers\"}}]'`"
-            ),
+        let message = format!(
+            "the finalizer `{OPERATORS_FINALIZER}` keeps this object from being deleted, unless the SIP operator runs"
         );
+        let help = format!(
+            "remove it here, and once the operator is stopped from the live object: \
+             `kubectl patch sipcluster {name} -n {namespace} --type json -p \
+             '[{{\"op\": \"remove\", \"path\": \"/metadata/finalizers\"}}]'`"
+        );
+        let route = ["metadata".into(), "finalizers".into(), RouteStep::from(index)];
+        self.report(Code::OperatorsFinalizer, route, message, help);
     }
 
     /// Validates the common settings of services. Returns no service without NodePorts and settings
@@ -275,12 +273,9 @@ impl RequestValidation<'_, '_> {
             settings,
         };
         if service.interface.is_none() && !kind.roles.is_empty() {
-            self.report(
-                Code::MissingField,
-                below(route, ["nodeInterfaceId"]),
-                "the service has no nodeInterfaceId, so its hosts' addresses are unknown",
-                "write the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
-            );
+            let message = "the service has no nodeInterfaceId, so its hosts' addresses are unknown";
+            let help = "write the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`";
+            self.report(Code::MissingField, below(route, ["nodeInterfaceId"]), message, help);
         }
         Some(service)
     }

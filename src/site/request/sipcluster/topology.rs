@@ -62,12 +62,9 @@ impl RequestValidation<'_, '_> {
         let mut keys: Vec<(String, Route)> = Vec::new();
         for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
             if !is_label_key(key) {
-                self.report(
-                    Code::InvalidField,
-                    below(route, at),
-                    format!("`{key}` is not a valid label key"),
-                    "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
-                );
+                let message = format!("`{key}` is not a valid label key");
+                let help = "name the label whose value is the host's rack or room, such as `topology.example.com/rack`";
+                self.report(Code::InvalidField, below(route, at), message, help);
             } else if !keys.iter().any(|(known, _)| known == key) {
                 keys.push((key.clone(), at));
             }

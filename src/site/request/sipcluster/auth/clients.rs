@@ -46,11 +46,10 @@ impl RequestValidation<'_, '_> {
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
             for (at, peer) in client.trusted_peers.iter().flatten().enumerate() {
                 if !clients.iter().any(|client| client.id == *peer) {
-                    self.invalid_auth(
-                        below(&route, [index.into(), RouteStep::from("trustedPeers"), at.into()]),
-                        format!("unknown client `{peer}`"),
-                        "name the id of one of the staticClients",
-                    );
+                    let message = format!("unknown client `{peer}`");
+                    let help = "name the id of one of the staticClients";
+                    let steps = [index.into(), RouteStep::from("trustedPeers"), at.into()];
+                    self.invalid_auth(below(&route, steps), message, help);
                 }
             }
         }
@@ -64,12 +63,9 @@ impl RequestValidation<'_, '_> {
 
     fn client_secret(&mut self, client: &StaticClient, has_environment: bool, route: &Route) {
         if client.secret.is_some() {
-            self.report(
-                Code::SecretInGit,
-                below(route, ["secret"]),
-                "a client's secret is in git",
-                "move it to a Secret in envFrom, and write its key as secretEnv; rotate it if it was pushed",
-            );
+            let message = "a client's secret is in git";
+            let help = "move it to a Secret in envFrom, and write its key as secretEnv; rotate it if it was pushed";
+            self.report(Code::SecretInGit, below(route, ["secret"]), message, help);
         }
         match &client.secret_env {
             Some(name) if !values::is_variable_name(name) => self.invalid_auth(below(route, ["secretEnv"]),

@@ -96,12 +96,9 @@ impl Converter<'_> {
             (is_label_key(key) && is_label_value(value)).then_some((key, value))
         });
         let Some((key, value)) = label else {
-            self.error(
-                Code::Unconvertible,
-                route.to_vec(),
-                "the flavor is not a label with its value",
-                "write `vm-flavor: KEY=VALUE`; or, today, `labelSelector: {matchLabels: {KEY: VALUE}}`",
-            );
+            let message = "the flavor is not a label with its value";
+            let help = "write `vm-flavor: KEY=VALUE`; or, today, `labelSelector: {matchLabels: {KEY: VALUE}}`";
+            self.error(Code::Unconvertible, route.to_vec(), message, help);
             return None;
         };
         let labels = Mapping::from_iter([(Value::from(key), Value::from(value))]);

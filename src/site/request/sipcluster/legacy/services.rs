@@ -62,13 +62,11 @@ impl Converter<'_> {
         for (name, service, route) in listed {
             let Some(kind) = name.and_then(kind) else {
                 let field = service.get("serviceType").map(|_| "serviceType");
-                self.error(
-                    Code::Unconvertible,
-                    below(&route, field.filter(|_| written.is_sequence())),
-                    "unknown kind of service",
-                    "the kinds are loadbalancer, jumphost (once jumppod) and auth (once authpod); today they are lists \
-                     under `spec.services`: loadBalancerControlPlane, loadBalancerWorker, jumpHost, auth",
-                );
+                let message = "unknown kind of service";
+                let help = "the kinds are loadbalancer, jumphost (once jumppod) and auth (once authpod); today they are lists \
+                            under `spec.services`: loadBalancerControlPlane, loadBalancerWorker, jumpHost, auth";
+                let field = field.filter(|_| written.is_sequence());
+                self.error(Code::Unconvertible, below(&route, field), message, help);
                 continue;
             };
             let today = below(&today, [kind]);
@@ -224,12 +222,9 @@ impl Converter<'_> {
                 Some(port.clone())
             }
             _ => {
-                self.error(
-                    Code::Unconvertible,
-                    route.to_vec(),
-                    "the service has several NodePorts, but supports only one",
-                    "keep the port that clients use: `nodePort: PORT`",
-                );
+                let message = "the service has several NodePorts, but supports only one";
+                let help = "keep the port that clients use: `nodePort: PORT`";
+                self.error(Code::Unconvertible, route.to_vec(), message, help);
                 None
             }
         }
