@@ -300,23 +300,15 @@ fn same_applications(sites: &[Location]) -> Vec<Finding> {
                 && is_same_argocd
         };
         if let Some(other) = with_argocd().take(index).find(clashes) {
+            let (one, two, name) = (&other.name, &site.name, own.name.as_str());
             let message = format!(
-                "the sites `{}` and `{}` have Applications with the same names in one Argo CD: `argocd.name` is `{}` for both",
-                other.name,
-                site.name,
-                own.name.as_str()
+                "the sites `{one}` and `{two}` have Applications with the same names in one Argo CD: `argocd.name` is `{name}` for both"
             );
-            findings.push(
-                Finding::new(Code::SameApplications, message)
-                    .at(place(site))
-                    .see(place(other), "the other site")
-                    .help(format!(
-                        "write `argocd: {{name: sipgen-{}}}` in {}/{}",
-                        site.directory.file_name().unwrap_or_default(),
-                        site.directory,
-                        settings::FILE
-                    )),
-            );
+            let directory = site.directory.file_name().unwrap_or_default();
+            let file = format!("{}/{}", site.directory, settings::FILE);
+            let help = format!("write `argocd: {{name: sipgen-{directory}}}` in {file}");
+            let finding = Finding::new(Code::SameApplications, message).at(place(site));
+            findings.push(finding.see(place(other), "the other site").help(help));
         }
     }
     findings
@@ -330,23 +322,16 @@ fn overlapping(sites: &[Location]) -> Vec<Finding> {
         for other in sites.iter().filter(|other| other.directory != site.directory) {
             let settings = &other.settings;
             let taken = [&settings.output, &settings.snapshot.directory, &other.directory];
-            let Some(directory) = taken.into_iter().find(|taken| taken.starts_with(&own.output))
-            else {
-                continue;
-            };
+            let taken = taken.into_iter().find(|taken| taken.starts_with(&own.output));
+            let Some(directory) = taken else { continue };
+            let (output, one, two) = (&own.output, &site.name, &other.name);
             let message = format!(
-                "the output directory `{}` of the site `{}` contains `{directory}` of the site `{}`",
-                own.output, site.name, other.name
+                "the output directory `{output}` of the site `{one}` contains `{directory}` of the site `{two}`"
             );
-            findings.push(
-                Finding::new(Code::InvalidSetting, message).at(own.place(["output".into()])).help(
-                    format!(
-                        "set `output` in {}/{} to a directory of its own",
-                        site.directory,
-                        settings::FILE
-                    ),
-                ),
-            );
+            let file = format!("{}/{}", site.directory, settings::FILE);
+            let help = format!("set `output` in {file} to a directory of its own");
+            let place = own.place(["output".into()]);
+            findings.push(Finding::new(Code::InvalidSetting, message).at(place).help(help));
         }
     }
     findings

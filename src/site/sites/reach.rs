@@ -208,14 +208,15 @@ impl<'a> ReferenceGraph<'a> {
         };
         let mut listed: Vec<_> = listed.filter(|(_, path)| is_foreign(path)).collect();
         listed.sort();
+        let name = &site.name;
+        let help =
+            "list the other site's inputs instead; its output has the labels of its own clusters";
         let finding = |(file, path): (&Utf8PathBuf, &Utf8PathBuf)| {
             let message = format!(
-                "`{file}`, which the site `{}` builds, lists `{path}`, the output of another site",
-                site.name
+                "`{file}`, which the site `{name}` builds, lists `{path}`, the output of another site"
             );
-            Finding::new(Code::MisplacedOutput, message)
-                .at(Place::File(Arc::from(file.as_path())))
-                .help("list the other site's inputs instead; its output has the labels of its own clusters")
+            let place = Place::File(Arc::from(file.as_path()));
+            Finding::new(Code::MisplacedOutput, message).at(place).help(help)
         };
         listed.into_iter().map(finding).collect()
     }
@@ -226,30 +227,22 @@ impl<'a> ReferenceGraph<'a> {
             let is_own = |site: &Location| file.starts_with(&site.settings.output);
             sites.iter().any(|site| site.files.reads(file) || is_own(site))
         };
-        let mut findings: Vec<Finding> = self
-            .requests
-            .iter()
-            .filter(|(_, origin)| !is_read(&origin.file))
-            .map(|(kind, origin)| {
-                Finding::new(
-                    Code::OutsideOfSites,
-                    format!("the {kind} in `{}` belongs to no site and is not read", origin.file),
-                )
-                .at(origin.name())
-                .help("move it into a site's directory, or list it in a kustomization that a site builds")
-            })
-            .collect();
+        let mut findings = Vec::new();
+        for (kind, origin) in self.requests.iter().filter(|(_, origin)| !is_read(&origin.file)) {
+            let file = &origin.file;
+            let message = format!("the {kind} in `{file}` belongs to no site and is not read");
+            let help =
+                "move it into a site's directory, or list it in a kustomization that a site builds";
+            findings.push(Finding::new(Code::OutsideOfSites, message).at(origin.name()).help(help));
+        }
         let lost: Vec<&Utf8PathBuf> = self.generated.iter().filter(|file| !is_read(file)).collect();
         if let Some(first) = lost.first() {
-            let message = format!(
-                "found {} with generated hosts outside of every site",
-                counted(lost.len(), "file")
-            );
-            findings
-                .push(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first.as_path()))).help(
-                "move them into their site's output directory with `git mv`, because they record host assignments; \
-                 delete copies",
-            ));
+            let files = counted(lost.len(), "file");
+            let message = format!("found {files} with generated hosts outside of every site");
+            let help = "move them into their site's output directory with `git mv`, because they record host assignments; \
+                        delete copies";
+            let place = Place::File(Arc::from(first.as_path()));
+            findings.push(Finding::new(Code::MisplacedOutput, message).at(place).help(help));
         }
         findings
     }
