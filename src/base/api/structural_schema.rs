@@ -33,10 +33,9 @@ fn collect_patterns(schema: &JsonObject, patterns: &mut HashMap<String, Regex>) 
     if let Some((pattern, Ok(regex))) = pattern.map(|pattern| (pattern, Regex::new(pattern))) {
         patterns.insert(pattern.to_owned(), regex);
     }
-    schema
-        .values()
-        .filter_map(Value::as_object)
-        .for_each(|inner| collect_patterns(inner, patterns));
+    for inner in schema.values().filter_map(Value::as_object) {
+        collect_patterns(inner, patterns);
+    }
 }
 
 impl StructuralSchema {

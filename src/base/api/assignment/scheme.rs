@@ -94,11 +94,8 @@ impl Scheme {
     /// Returns the labels of a host in a part of a cluster.
     pub(crate) fn labels(&self, cluster: &ClusterKey, part: &Part) -> LabelMap {
         let value = |variable| value(variable, cluster, part);
-        let mut labels: LabelMap = self
-            .labels
-            .iter()
-            .map(|label| (label.key.render(value), label.value.render(value)))
-            .collect();
+        let rendered = |label: &LabelTemplate| (label.key.render(value), label.value.render(value));
+        let mut labels: LabelMap = self.labels.iter().map(rendered).collect();
         let node_set = part.node_set.as_ref().filter(|_| !self.has(&[Variable::NodeSet]));
         for (key, name) in [(NODE, part.node.as_ref()), (NODE_SET, node_set)] {
             labels.extend(name.map(|name| (key.to_owned(), name.to_string())));
@@ -114,10 +111,8 @@ impl Scheme {
     /// Returns a key that two labels of a host would have.
     pub(crate) fn collision(&self, cluster: &ClusterKey, part: &Part) -> Option<String> {
         let mut seen = BTreeSet::new();
-        let mut keys = self
-            .labels
-            .iter()
-            .map(|label| label.key.render(|variable| value(variable, cluster, part)));
+        let value = |variable| value(variable, cluster, part);
+        let mut keys = self.labels.iter().map(|label| label.key.render(value));
         keys.find(|key| !seen.insert(key.clone()))
     }
 
@@ -182,10 +177,8 @@ impl Scheme {
         if !is_claimed {
             return None;
         }
-        let claim = is_clear
-            .then(|| claim_of(&values, labels, &keys))
-            .flatten()
-            .unwrap_or_else(|| Claim::Unclear(in_words(labels, &keys)));
+        let claim = if is_clear { claim_of(&values, labels, &keys) } else { None };
+        let claim = claim.unwrap_or_else(|| Claim::Unclear(in_words(labels, &keys)));
         Some(LabelAssignment { claim, keys })
     }
 }
