@@ -141,11 +141,8 @@ fn located(
     let read = ReferenceGraph::read(repo)?;
     let mut parts = Vec::new();
     for (directory, name) in with_names(directories) {
-        let inner = directories
-            .iter()
-            .filter(|other| **other != directory && other.starts_with(&directory))
-            .cloned()
-            .collect();
+        let is_inner = |other: &&Utf8PathBuf| **other != directory && other.starts_with(&directory);
+        let inner = directories.iter().filter(is_inner).cloned().collect();
         let part = SitePart { directory, inner, ..SitePart::default() };
         let (part, settings) = with_settings(repo, part);
         parts.push((name, part, settings));
@@ -231,10 +228,8 @@ fn expanded(repo: &Files, root: &Settings) -> Result<(Directories, Vec<Finding>)
 fn directories(repo: &Files) -> Result<Directories, ReadError> {
     let (files, _) = repo.files_and_closed(&Settings::default().output)?;
     let above = files.iter().flat_map(|file| file.ancestors().skip(1));
-    Ok(above
-        .filter(|path| !path.as_str().is_empty() && !is_hidden(path))
-        .map(Utf8Path::to_owned)
-        .collect())
+    let may_be_sites = above.filter(|path| !path.as_str().is_empty() && !is_hidden(path));
+    Ok(may_be_sites.map(Utf8Path::to_owned).collect())
 }
 
 fn is_hidden(path: &Utf8Path) -> bool {
@@ -245,13 +240,9 @@ fn is_hidden(path: &Utf8Path) -> bool {
 fn directories_with_settings(repo: &Files) -> Result<Directories, ReadError> {
     let output = Settings::default().output;
     let (files, _) = repo.files_and_closed(&output)?;
-    let settled: Directories = files
-        .iter()
-        .filter(|file| file.file_name() == Some(settings::FILE))
-        .filter_map(|file| file.parent())
-        .filter(|path| !is_hidden(path))
-        .map(Utf8Path::to_owned)
-        .collect();
+    let named = files.iter().filter(|file| file.file_name() == Some(settings::FILE));
+    let above = named.filter_map(|file| file.parent()).filter(|path| !is_hidden(path));
+    let settled: Directories = above.map(Utf8Path::to_owned).collect();
     if settled.is_empty() {
         return Ok(settled);
     }
