@@ -99,12 +99,8 @@ impl FromStr for AlternatingLabel {
     /// Reads `key` or `key=value,value`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, values) = text.split_once('=').unwrap_or((text, ""));
-        let values: Vec<String> = values
-            .split(',')
-            .map(str::trim)
-            .filter(|value| !value.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let values = values.split(',').map(str::trim).filter(|value| !value.is_empty());
+        let values: Vec<String> = values.map(str::to_owned).collect();
         if let Some(value) = values.iter().find(|value| !is_label_value(value)) {
             return Err(format!("`{value}` is no value of a label"));
         }
@@ -133,11 +129,8 @@ impl HostChoice {
                     let host = |meant| UnknownSubject::Host(with_suggestion(selector, Some(meant)));
                     meant.map_or(unknown, host)
                 })?;
-                let found: BTreeSet<HostKey> = hosts
-                    .iter()
-                    .filter(|host| whole.matches(&host.labels))
-                    .map(|host| host.key.clone())
-                    .collect();
+                let found = hosts.iter().filter(|host| whole.matches(&host.labels));
+                let found: BTreeSet<HostKey> = found.map(|host| host.key.clone()).collect();
                 if found.is_empty() {
                     return Err(UnknownSubject::Selector(selector.to_string()));
                 }
