@@ -90,20 +90,17 @@ pub(super) fn written_by_newer(files: &[File], output: &Utf8Path) -> Option<Find
     let files = with_others(format!("`{first}`"), newer.count(), "other file");
     let message = format!("a newer sipgen has written {files}");
     let release = env!("CARGO_PKG_VERSION");
-    Some(
-        Finding::new(Code::NewerOutput, message)
-            .at(Place::File(Arc::from(first.as_path())))
-            .help(format!("update sipgen {release} to the version that wrote the output")),
-    )
+    let help = format!("update sipgen {release} to the version that wrote the output");
+    let place = Place::File(Arc::from(first.as_path()));
+    Some(Finding::new(Code::NewerOutput, message).at(place).help(help))
 }
 
 pub(super) fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
     let message = format!("the generated file cannot be read: {reason}; it was edited or damaged");
-    Finding::new(Code::GeneratedUnreadable, message)
-        .at(place)
-        .help(format!(
-            "restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was committed in this state; it \
-             records host assignments",
-            in_shell(file.as_str())
-        ))
+    let file = in_shell(file.as_str());
+    let help = format!(
+        "restore it with `git checkout HEAD -- {file}`, or from an earlier commit if it was committed in this state; it \
+         records host assignments"
+    );
+    Finding::new(Code::GeneratedUnreadable, message).at(place).help(help)
 }
