@@ -243,11 +243,8 @@ impl Cluster {
 
     /// Returns the interfaces on which a host of a role requires an address.
     pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
-        self.services
-            .iter()
-            .filter(|service| service.uses(role))
-            .filter_map(|service| service.interface.as_deref())
-            .collect()
+        let services = self.services.iter().filter(|service| service.uses(role));
+        services.filter_map(|service| service.interface.as_deref()).collect()
     }
 }
 
