@@ -204,10 +204,8 @@ impl<'a> RequestValidation<'a, '_> {
     ) -> Option<(&'a PartDocument, &'a Metal3ClusterSpec)> {
         let reference = spec.infrastructure_ref.as_ref()?;
         let document = self.referenced(reference)?;
-        match &document.spec {
-            Ok(PartSpec::Metal3Cluster(own)) => Some((document, own)),
-            _ => None,
-        }
+        let Ok(PartSpec::Metal3Cluster(own)) = &document.spec else { return None };
+        Some((document, own))
     }
 
     /// Returns the object that a reference names, and reports one that is missing or unreadable.
@@ -245,15 +243,9 @@ impl<'a> RequestValidation<'a, '_> {
         if reference.kind != MACHINE_TEMPLATE {
             return None;
         }
-        match self.part_of(reference, namespace, from)? {
-            (document, PartSpec::MachineTemplate(spec)) => Some(NodeSetTemplate {
-                name: &reference.name,
-                spec,
-                origin: &document.origin,
-                class,
-            }),
-            _ => None,
-        }
+        let (document, part) = self.part_of(reference, namespace, from)?;
+        let PartSpec::MachineTemplate(spec) = part else { return None };
+        Some(NodeSetTemplate { name: &reference.name, spec, origin: &document.origin, class })
     }
 
     /// Returns the MachineDeployments in the inputs, without those that a topology made.
@@ -343,19 +335,12 @@ impl<'a> RequestValidation<'a, '_> {
         let namespace =
             namespace.map_or_else(|| own.clone(), |name| name.parse().unwrap_or(own.clone()));
         let at = DocumentField::new(&self.document.origin, ["spec", "topology"]);
-        let reference = ClusterApiReference {
-            kind: CLUSTER_CLASS.to_owned(),
-            name: name.to_owned(),
-            ..ClusterApiReference::default()
-        };
-        let Some((document, PartSpec::Class(class))) =
-            self.part_of(&reference, &namespace, at.clone())
-        else {
-            return Vec::new();
-        };
+        let (kind, name) = (CLUSTER_CLASS.to_owned(), name.to_owned());
+        let reference = ClusterApiReference { kind, name, ..ClusterApiReference::default() };
+        let part = self.part_of(&reference, &namespace, at.clone());
+        let Some((document, PartSpec::Class(class))) = part else { return Vec::new() };
         let class = ClusterClass { spec: class, origin: &document.origin, namespace, topology };
-        let mut scaled = Vec::new();
-        scaled.extend(self.control_plane_of_class(&class));
+        let mut scaled: Vec<_> = self.control_plane_of_class(&class).into_iter().collect();
         for (index, deployment) in topology.workers.machine_deployments.iter().enumerate() {
             let at = at.below(["workers".into(), "machineDeployments".into(), index.into()]);
             scaled.extend(self.deployment_of_class(deployment, &class, at));
