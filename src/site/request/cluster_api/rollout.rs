@@ -66,13 +66,9 @@ pub(super) fn either<'a>(
     rollout: &'a Option<Rollout>,
     at: &DocumentField,
 ) -> Option<LocatedStrategy<'a>> {
-    let (strategy, route) = match (strategy, rollout) {
-        (Some(strategy), _) => (strategy, vec![field]),
-        (None, Some(Rollout { strategy: Some(strategy) })) => {
-            (strategy, vec!["rollout", "strategy"])
-        }
-        _ => return None,
-    };
+    let route = if strategy.is_some() { vec![field] } else { vec!["rollout", "strategy"] };
+    let in_rollout = || rollout.as_ref()?.strategy.as_ref();
+    let strategy = strategy.as_ref().or_else(in_rollout)?;
     let surge = route.into_iter().chain(["rollingUpdate", "maxSurge"]).map(RouteStep::from);
     Some((strategy, at.below(surge)))
 }
