@@ -41,29 +41,21 @@ pub(super) fn patched_selector(
                 apply(&mut object, "remove", path, Value::Null).or(Some(()))
             }
             None => {
-                report(
-                    route,
-                    "which hosts the patch selects is unknown: sipgen evaluates constants, built-in variables and those of the Cluster",
-                    "write the requirement in the Metal3MachineTemplate",
-                );
+                let message = "which hosts the patch selects is unknown: sipgen evaluates constants, built-in variables and those of the Cluster";
+                report(route, message, "write the requirement in the Metal3MachineTemplate");
                 continue;
             }
         };
         if applied.is_none() {
-            report(
-                route,
-                "the patch does not apply to the Metal3MachineTemplate, so Cluster API makes no Machines",
-                "add only to a mapping that exists: give the template's `hostSelector.matchLabels` a label",
-            );
+            let message = "the patch does not apply to the Metal3MachineTemplate, so Cluster API makes no Machines";
+            let help = "add only to a mapping that exists: give the template's `hostSelector.matchLabels` a label";
+            report(route, message, help);
         }
     }
     let patched = object.pointer(SELECTOR).map(HostSelector::deserialize);
     let selector = patched.transpose().unwrap_or_else(|_| {
-        report(
-            vec!["patches".into()],
-            "the patches make a `hostSelector` that the API server refuses",
-            "the values of labels are strings",
-        );
+        let message = "the patches make a `hostSelector` that the API server refuses";
+        report(vec!["patches".into()], message, "the values of labels are strings");
         None
     });
     (selector.unwrap_or_default(), mistakes)
