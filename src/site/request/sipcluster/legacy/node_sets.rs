@@ -27,12 +27,10 @@ pub(super) fn generation((name, node_set): (&str, &Value)) -> Option<SipclusterG
     let fields = entries(node_set).filter_map(|(key, value)| match key {
         CONSTRAINTS => Some(SipclusterGeneration::November2020),
         "vm-flavor" => Some(SipclusterGeneration::January2021),
-        _ if SPREAD.contains(&key) && is_in_2020s_words(value) => {
-            Some(SipclusterGeneration::January2021)
-        }
-        _ => {
-            (key == "vmFlavor" || SPREAD.contains(&key)).then_some(SipclusterGeneration::March2021)
-        }
+        "vmFlavor" => Some(SipclusterGeneration::March2021),
+        _ if !SPREAD.contains(&key) => None,
+        _ if is_in_2020s_words(value) => Some(SipclusterGeneration::January2021),
+        _ => Some(SipclusterGeneration::March2021),
     });
     let role = legacy_role(name).filter(|_| node_set.is_mapping());
     fields.chain(role.map(|_| SipclusterGeneration::January2021)).min()
