@@ -35,11 +35,8 @@ pub enum IssuerHost {
 impl IssuerUrl {
     /// Returns the URL of an issuer that is reached by a NodePort at the base cluster's address.
     pub fn at_node_port(address: IpAddr, port: NodePort) -> Self {
-        Self {
-            host: IssuerHost::Address(address),
-            port: Some(port.number()),
-            path: "/dex".to_owned(),
-        }
+        let (host, port) = (IssuerHost::Address(address), Some(port.number()));
+        Self { host, port, path: "/dex".to_owned() }
     }
 
     /// Returns the host.

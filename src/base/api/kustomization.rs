@@ -256,9 +256,8 @@ impl KustomizeGenerator {
             Some((key, ("literals", index, GeneratorValue::Literal(unquoted(text)))))
         });
         let all: Vec<_> = files.chain(literals).collect();
-        keys.iter()
-            .find_map(|key| all.iter().find(|(name, _)| name == key))
-            .map(|(_, value)| *value)
+        let found = keys.iter().find_map(|key| all.iter().find(|(name, _)| name == key));
+        found.map(|(_, value)| *value)
     }
 }
 

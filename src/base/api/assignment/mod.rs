@@ -165,15 +165,10 @@ pub fn claim(labels: &LabelMap) -> Option<Claim> {
             namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?,
             name: value(CLUSTER_NAME)?.parse().ok()?,
         };
+        let role = value(NODE_TYPE)?.parse().ok()?;
         let name = |key: &str| value(key).map(str::parse).transpose().ok();
-        Some(Claim::Cluster(
-            cluster,
-            Part {
-                role: value(NODE_TYPE)?.parse().ok()?,
-                node: name(NODE)?,
-                node_set: name(NODE_SET)?,
-            },
-        ))
+        let (node, node_set) = (name(NODE)?, name(NODE_SET)?);
+        Some(Claim::Cluster(cluster, Part { role, node, node_set }))
     })();
     let older = || {
         if has_current_labels {
@@ -190,9 +185,8 @@ pub fn claim(labels: &LabelMap) -> Option<Claim> {
         };
         let role = value(NODE_TYPE).or(value(NOTE_TYPE)).and_then(legacy_role);
         let two_clusters = value(WORKLOAD_CLUSTER).is_some_and(|other| other != name);
-        let two_roles = value(NODE_TYPE)
-            .zip(value(NOTE_TYPE))
-            .is_some_and(|(a, b)| legacy_role(a) != legacy_role(b));
+        let roles = value(NODE_TYPE).zip(value(NOTE_TYPE));
+        let two_roles = roles.is_some_and(|(a, b)| legacy_role(a) != legacy_role(b));
         let contradicting = two_clusters
             .then_some((label, WORKLOAD_CLUSTER))
             .or(two_roles.then_some((NODE_TYPE, NOTE_TYPE)))
