@@ -271,10 +271,8 @@ fn with_names(directories: &Directories) -> Vec<(Utf8PathBuf, String)> {
 /// other's output.
 fn same_applications(sites: &[Location]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let in_cluster = ApplicationDestination {
-        name: Some("in-cluster".to_owned()),
-        ..ApplicationDestination::default()
-    };
+    let name = Some("in-cluster".to_owned());
+    let in_cluster = ApplicationDestination { name, ..ApplicationDestination::default() };
     let with_argocd =
         || sites.iter().filter(|site| site.settings.gitops == Some(GitopsAgent::Argocd));
     let place = |site: &Location| site.settings.place(["argocd".into(), "name".into()]);

@@ -31,10 +31,8 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
                 let pair = [*one, *other];
                 // Hosts that share several identities are one machine.
                 if known.insert((pair, &host.key, &second.key)) {
-                    pairs.entry(pair).or_default().push(SharedMachine {
-                        hosts: [*host, *second],
-                        identity: &shared.identity,
-                    });
+                    let (hosts, identity) = ([*host, *second], &shared.identity);
+                    pairs.entry(pair).or_default().push(SharedMachine { hosts, identity });
                 }
             }
         }
