@@ -183,10 +183,8 @@ pub(crate) fn available_host<'a>(
     labels: BTreeMap<String, String>,
     interfaces: impl Iterator<Item = &'a str>,
 ) -> Host {
-    let known = KnownAddress {
-        address: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        source: AddressSource::Annotation,
-    };
+    let (address, source) = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), AddressSource::Annotation);
+    let known = KnownAddress { address, source };
     Host {
         key,
         own_namespace: None,
@@ -310,10 +308,8 @@ pub(super) fn address_bought(site: &mut Site) {
         for (number, interface) in interfaces.iter().enumerate() {
             // Addresses for documentation: no host of a site has one.
             let bits = (0x2001_0db8_u128 << 96) + ((number as u128) << 64) + index as u128;
-            let known = KnownAddress {
-                address: IpAddr::V6(Ipv6Addr::from_bits(bits)),
-                source: AddressSource::Annotation,
-            };
+            let (address, source) = (Ipv6Addr::from_bits(bits).into(), AddressSource::Annotation);
+            let known = KnownAddress { address, source };
             host.network.addresses.insert(interface.clone(), known);
         }
     }

@@ -68,11 +68,9 @@ impl Scale {
         let Some((part, node_set)) = found else {
             let known = cluster.node_sets.keys().filter(|part| part.node.is_none());
             let known: Vec<String> = known.map(name).collect();
-            return Err(UnknownSubject::NodeSet {
-                cluster: self.cluster.clone(),
-                node_set: self.node_set.clone(),
-                known: known_names(&known, known.len()),
-            });
+            let known = known_names(&known, known.len());
+            let (cluster, node_set) = (self.cluster.clone(), self.node_set.clone());
+            return Err(UnknownSubject::NodeSet { cluster, node_set, known });
         };
         node_set.active = match self.target {
             ScaleTarget::To(number) => number,
