@@ -190,21 +190,17 @@ impl RequestValidation<'_, '_> {
         let named = node_sets.iter().filter_map(|(part, node_set)| {
             let (mac, host) = node_set.machine.as_ref()?.named?;
             let host = &macs.hosts[host];
-            Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.at))
+            Some((part.node.as_ref()?, &host.key, host.machine.address(Some(mac))?, &node_set.at))
         });
         let named: Vec<_> = named.collect();
-        if let Some((name, host, address, at)) =
-            named.iter().find(|(_, _, address, _)| network.contains(*address))
-        {
-            let message = format!(
-                "{title} contains the address {address} of `{name}`, which is host {}",
-                host.key
-            );
+        let conflict = named.iter().find(|(_, _, address, _)| network.contains(*address));
+        if let Some((name, key, address, at)) = conflict {
+            let message =
+                format!("{title} contains the address {address} of `{name}`, which is host {key}");
             let help = "choose an unused network: packets for the machine would be sent to a pod";
-            let finding = Finding::new(Code::DoubtfulInstallerField, message)
-                .at(self.document.origin.at(POD_SUBNET))
-                .see(at.key(), format!("{name}, {address}"));
-            self.findings.push(finding.help(help));
+            let place = self.document.origin.at(POD_SUBNET);
+            let finding = Finding::new(Code::DoubtfulInstallerField, message).at(place).help(help);
+            self.findings.push(finding.see(at.key(), format!("{name}, {address}")));
         } else if is_written
             && named.len() == node_sets.len()
             && !named.is_empty()
