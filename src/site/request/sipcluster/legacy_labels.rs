@@ -27,9 +27,9 @@ pub(crate) fn resolved(
         let message = format!(
             "older labels assign host {host} to {cluster}, {why}: the host is treated as belonging to another owner"
         );
-        Finding::new(Code::UnclearLabels, message).at(origin.at(["metadata", "labels", label])).help(
-            "use the current labels sip.airshipit.org/cluster-namespace, cluster-name and node-type; or remove the older labels if the host is unassigned",
-        )
+        let help = "use the current labels sip.airshipit.org/cluster-namespace, cluster-name and node-type; or remove the older labels if the host is unassigned";
+        let place = origin.at(["metadata", "labels", label]);
+        Finding::new(Code::UnclearLabels, message).at(place).help(help)
     };
     let cluster = intended(claim, host, clusters).map_err(|why| unclear(&why))?;
     match claim.role {

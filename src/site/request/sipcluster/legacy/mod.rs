@@ -122,23 +122,19 @@ fn legacy_generation(document: &ClusterDocument, conversion: &Conversion) -> Fin
     let renamed = conversion.former_name.as_ref().map_or(String::new(), |former| {
         format!("; it is called {} and no longer `{former}`", key.name)
     });
-    Finding::new(
-        Code::OlderGeneration,
-        format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),
-    )
-    .at(document.origin.at(["spec"]))
-    .help("`sipgen migrate` prints it in today's form; docs/operations/migrating.md says what becomes of each field")
+    let message = format!(
+        "the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"
+    );
+    let help = "`sipgen migrate` prints it in today's form; docs/operations/migrating.md says what becomes of each field";
+    Finding::new(Code::OlderGeneration, message).at(document.origin.at(["spec"])).help(help)
 }
 
 /// Decodes the converted spec of an older SIPCluster.
 fn decode_converted(spec: Value, origin: &Origin) -> (Option<Box<SIPClusterSpec>>, Vec<Finding>) {
     fitting(&spec, OF_SIPCLUSTER.misfit(&spec, origin), || {
         yaml_serde::from_value(spec.clone()).map_err(|error| {
-            let error = ParseError {
-                message: in_plain_words(&error.to_string()),
-                line: None,
-                column: None,
-            };
+            let message = in_plain_words(&error.to_string());
+            let error = ParseError { message, line: None, column: None };
             unreadable(&origin.as_written(), &error, KIND)
         })
     })
@@ -315,11 +311,9 @@ impl Converter<'_> {
         let [key, other] = [&older, &at]
             .map(|route| route.last().and_then(RouteStep::key).unwrap_or_default().to_owned());
         let message = format!("`{key}` is another form of `{other}`, and both are set");
-        let finding = Finding::new(Code::SaidTwice, message)
-            .at(self.origin.at(older))
-            .see(self.origin.at(at), format!("the `{other}`"));
-        self.findings
-            .push(finding.help(format!("remove `{key}`, if `{other}` says what you want")));
+        let help = format!("remove `{key}`, if `{other}` says what you want");
+        let finding = Finding::new(Code::SaidTwice, message).at(self.origin.at(older)).help(help);
+        self.findings.push(finding.see(self.origin.at(at), format!("the `{other}`")));
     }
 
     fn unknown_field(&mut self, key: &str, route: Route, known: &[&str]) {
