@@ -88,10 +88,9 @@ impl GeneratedHost {
             let name = metadata.name.as_str();
             name.contains(layout::VARIABLE) || host.name.as_str().contains(name)
         };
-        let key = named
-            .filter(is_of_patch)
-            .or_else(own)
-            .ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
+        let key = named.filter(is_of_patch).or_else(own);
+        let key =
+            key.ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
         let labels =
             metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
         let recorded = document.comments().find_map(layout::assignment_of_comment);
