@@ -132,9 +132,7 @@ impl RequestValidation<'_, '_> {
         let selector = node_set.label_selector.as_ref().map(label_selector::check);
         let selector = selector.and_then(|it| self.accept_checked(it, &selector_at.route));
         let mut selector = selector.unwrap_or_default();
-        let keys = self.topology_keys(node_set, route).into_iter();
-        let (topology_keys, topology_at): (Vec<String>, Vec<DocumentField>) =
-            keys.map(|(key, route)| (key, at.below(route))).unzip();
+        let (topology_keys, topology_at) = self.topology_keys(node_set, &at);
         let hardware = node_set.hardware.as_ref().map(hardware::check);
         let hardware = hardware.and_then(|it| self.accept_checked(it, &below(route, ["hardware"])));
         let max_per_domain = self.max_per_domain(node_set, route);

@@ -6,7 +6,7 @@ use crate::base::api::sipcluster::NodeSetFields;
 use crate::base::api::topology_spread::{
     self, MOST_HOSTS, SameDomain, TopologySpread, valid_count,
 };
-use crate::base::finding::Code;
+use crate::base::finding::{Code, DocumentField};
 use crate::input::decode::spread_constraints;
 
 impl RequestValidation<'_, '_> {
@@ -50,25 +50,27 @@ impl RequestValidation<'_, '_> {
         spread
     }
 
-    /// Returns the topology keys without duplicates, each with its route relative to the node set.
+    /// Returns the topology keys without duplicates, and the place of each.
     pub(super) fn topology_keys(
         &mut self,
         node_set: &NodeSetFields,
-        route: &Route,
-    ) -> Vec<(String, Route)> {
+        at: &DocumentField,
+    ) -> (Vec<String>, Vec<DocumentField>) {
         let first = node_set.topology_key.iter().map(|key| (vec!["topologyKey".into()], key));
         let more = node_set.topology_keys.iter().flatten().enumerate();
         let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
-        let mut keys: Vec<(String, Route)> = Vec::new();
-        for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
+        let (mut keys, mut places) = (Vec::new(), Vec::new());
+        for (steps, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
+            let field = at.below(steps);
             if !is_label_key(key) {
                 let message = format!("`{key}` is not a valid label key");
                 let help = "name the label whose value is the host's rack or room, such as `topology.example.com/rack`";
-                self.report(Code::InvalidField, below(route, at), message, help);
-            } else if !keys.iter().any(|(known, _)| known == key) {
-                keys.push((key.clone(), at));
+                self.report(Code::InvalidField, field.route, message, help);
+            } else if !keys.contains(key) {
+                keys.push(key.clone());
+                places.push(field);
             }
         }
-        keys
+        (keys, places)
     }
 }
