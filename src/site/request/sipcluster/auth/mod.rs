@@ -61,10 +61,9 @@ impl RequestValidation<'_, '_> {
         }
         let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
         if text.is_empty() {
-            self.invalid_auth(route.clone(),
-                "the auth service has neither issuerURL nor clusterIP",
-                "write its URL, or the base cluster's address under which its NodePorts are reached",
-            );
+            let message = "the auth service has neither issuerURL nor clusterIP";
+            let help = "write its URL, or the base cluster's address under which its NodePorts are reached";
+            self.invalid_auth(route.clone(), message, help);
         }
         Some(IssuerUrl::at_node_port(text.parse().ok()?, node_port?))
     }
@@ -76,10 +75,9 @@ impl RequestValidation<'_, '_> {
         let (message, help) = match sources {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
-                    self.invalid_auth(below(route, ["publiclyTrusted"]),
-                        "machines do not trust the authority of caSecret by default",
-                        "remove publiclyTrusted: the API servers are given the authority's certificate",
-                    );
+                    let message = "machines do not trust the authority of caSecret by default";
+                    let help = "remove publiclyTrusted: the API servers are given the authority's certificate";
+                    self.invalid_auth(below(route, ["publiclyTrusted"]), message, help);
                 }
                 let secret = self.secret_name(name, below(route, ["caSecret"]));
                 return secret.map(Certificate::OfAuthority);
