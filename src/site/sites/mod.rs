@@ -209,10 +209,8 @@ fn expanded(repo: &Files, root: &Settings) -> Result<(Directories, Vec<Finding>)
             };
             let glob = GlobBuilder::new(plain.as_str()).literal_separator(true).build();
             let glob = glob.map(|glob| glob.compile_matcher());
-            all.iter()
-                .filter(|path| glob.as_ref().is_ok_and(|glob| glob.is_match(path)))
-                .cloned()
-                .collect()
+            let matches = |path: &&Utf8PathBuf| glob.as_ref().is_ok_and(|glob| glob.is_match(path));
+            all.iter().filter(matches).cloned().collect()
         };
         if matching.is_empty() {
             let help = "fix the path, or remove it if the base cluster is gone; git does not keep empty directories";
