@@ -99,10 +99,10 @@ fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
     let keys: Vec<&str> = entry.keys().filter_map(Value::as_str).collect();
     // Other programs read such a name as a number or boolean, and kubectl rejects it as a key.
     if keys.len() < entry.len() {
-        return Some((
-            format!("an entry of `{list}` has a name that other programs do not read as text"),
-            "quote the name of the machine, such as `\"12\"`".to_owned(),
-        ));
+        let message =
+            format!("an entry of `{list}` has a name that other programs do not read as text");
+        let help = "quote the name of the machine, such as `\"12\"`";
+        return Some((message, help.to_owned()));
     }
     match keys.as_slice() {
         [one] if FIELDS.contains(one) && !entry.values().any(Value::is_mapping) => Some((
@@ -111,10 +111,8 @@ fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
         )),
         [_] => None,
         several => {
-            let message = format!(
-                "an entry of `{list}` has {} instead of one",
-                counted(several.len(), "key")
-            );
+            let count = counted(several.len(), "key");
+            let message = format!("an entry of `{list}` has {count} instead of one");
             let name = several.iter().find(|key| !FIELDS.contains(*key));
             let help = match (name, several.iter().find(|key| FIELDS.contains(*key))) {
                 (Some(name), Some(field)) => {
