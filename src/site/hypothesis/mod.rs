@@ -167,10 +167,8 @@ impl Hypothesis {
     /// Returns the hypothesis in sentences.
     pub fn sentences(&self) -> Vec<String> {
         let gone = self.gone.iter().map(|hosts| format!("{hosts} are gone"));
-        let unassigned = self.unassigned.iter();
-        let unassigned = unassigned.map(|hosts| format!("{hosts} are free"));
-        let removed = self.removed.iter();
-        let removed = removed.map(|cluster| format!("{cluster} is not requested"));
+        let unassigned = self.unassigned.iter().map(|hosts| format!("{hosts} are free"));
+        let removed = self.removed.iter().map(|cluster| format!("{cluster} is not requested"));
         let scaled = self.scaled.iter().map(ToString::to_string);
         let bought = self.bought.iter().map(ToString::to_string);
         let all = gone.chain(unassigned).chain(removed).chain(scaled);
