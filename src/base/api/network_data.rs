@@ -160,8 +160,7 @@ fn cards(link: &str, links: &[RawLink]) -> Vec<MacAddress> {
         }
         used.push(id);
         let Some(link) = links.iter().find(|known| known.id == id) else { continue };
-        let own = link.ethernet_mac_address.as_deref();
-        let own = own.and_then(|mac| mac.parse().ok());
+        let own = link.ethernet_mac_address.as_deref().and_then(|mac| mac.parse().ok());
         found.extend(own.filter(|mac| !found.contains(mac)));
         open.extend(link.vlan_link.as_deref());
         let bonded = link.bond_links.as_deref().unwrap_or_default().iter();
