@@ -154,8 +154,7 @@ impl RequestValidation<'_, '_> {
         }
         // The defaults are those of kubespray.
         let other = |title: &str, variable: &str, default: &str| {
-            let value = settings.variables.get(variable).and_then(Value::as_str);
-            let value = value.unwrap_or(default);
+            let value = settings.variables.get(variable).and_then(Value::as_str).unwrap_or(default);
             let network = IpNetwork::parse(value)?;
             (settings.installer() == Installer::Kubespray)
                 .then(|| (format!("the {title} network `{value}`"), network))
