@@ -192,31 +192,29 @@ impl<'a> Assignments<'a> {
             });
             let wanted = node_set.map_or(0, NodeSet::wanted);
             let wanted = wanted.saturating_sub(self.machines_elsewhere(&cluster.key, part).count());
-            let surplus = own.split_off(wanted.min(own.len()));
-            // Without its labels, the Machine could claim another host. A host that is drained or being
-            // deleted is held for any kind of cluster, because its Machine is deleted later.
-            let (held, surplus): (Vec<_>, Vec<_>) =
-                surplus.into_iter().partition(|(violation, assignment)| {
-                    let host = &site.inventory.hosts[assignment.host];
-                    let is_held = cluster.kind.descriptor().makes_machines
-                        || host.maintenance.is_some()
-                        || host.live.deleting;
-                    is_held && is_consumed(host) && *violation != Some(Violation::UsedByAnother)
-                });
-            for (violation, assignment) in held {
+            let mut released = Vec::new();
+            for (violation, assignment) in own.split_off(wanted.min(own.len())) {
                 let host = &site.inventory.hosts[assignment.host];
-                self.findings.push(held_by_machine(host, part, cluster));
-                // This finding has reported the mark's effect.
-                let other = violation.filter(|violation| *violation != Violation::InMaintenance);
-                own.push((other, assignment));
+                // Without its labels, the Machine could claim another host. A host that is drained or being
+                // deleted is held for any kind of cluster, because its Machine is deleted later.
+                let is_held = cluster.kind.descriptor().makes_machines
+                    || host.maintenance.is_some()
+                    || host.live.deleting;
+                if is_held && is_consumed(host) && violation != Some(Violation::UsedByAnother) {
+                    self.findings.push(held_by_machine(host, part, cluster));
+                    // This finding has reported the mark's effect.
+                    let other = violation.filter(|other| *other != Violation::InMaintenance);
+                    own.push((other, assignment));
+                } else {
+                    released.push(assignment);
+                }
             }
             for (violation, CurrentAssignment { host, how, origin, .. }) in own {
                 placement.entry(part.clone()).or_default().push(PlacedHost { host, how });
                 self.retained.entry(host).or_default().push((&cluster.key, part, origin));
                 self.violations.extend(violation.map(|violation| (host, violation)));
             }
-            let surplus = surplus.into_iter().map(|(_, assignment)| assignment);
-            for CurrentAssignment { host, how, .. } in surplus.chain(others) {
+            for CurrentAssignment { host, how, .. } in released.into_iter().chain(others) {
                 self.released.push((&cluster.key, host, how));
                 if !self.is_used_by_another(host, &cluster.key, part) {
                     let host = &site.inventory.hosts[host];

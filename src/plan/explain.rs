@@ -180,8 +180,8 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     for cluster in by_priority(site, &plan.frozen) {
         let mut node_sets: Vec<_> = cluster.node_sets.iter().collect();
         node_sets.sort_by(|(a, _), (b, _)| by_role_and_name(a, b));
-        let mut own = assigned.iter().filter(|own| own.cluster == cluster.key);
-        let own = own.next().map(|own| &own.part);
+        let own = assigned.as_ref().filter(|own| own.cluster == cluster.key);
+        let own = own.map(|own| &own.part);
         for (part, node_set) in node_sets.into_iter().filter(|(part, _)| own != Some(*part)) {
             let kept = placed_hosts(&plan.clusters, &cluster.key, part).collect();
             let demand = NodeSetDemand::new(site, cluster, part, node_set, kept)

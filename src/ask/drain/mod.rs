@@ -313,24 +313,18 @@ fn described(
     steps: &[Vec<HostMove>],
 ) -> Vec<DrainStep> {
     let key = |host: usize| site.hosts[host].key.clone();
-    let all: Vec<HostMove> = steps.iter().flatten().copied().collect();
-    let reason = |at: usize, step: &HostMove| {
-        if drained.contains(&step.from) {
-            return None;
-        }
-        let next = all[at + 1..].iter().find(|later| later.to == step.from);
-        Some(match next {
-            Some(later) => {
-                let set = &site.node_sets[later.set];
-                format!("{} {} needs {}", set.cluster.key, set.part, key(step.from))
-            }
-            None => format!("the topology domain or quota of {} is needed", key(step.from)),
-        })
-    };
-    let mut at = 0;
+    let mut later = steps.iter().flatten();
     let mut describe = |step: &HostMove| {
-        let reason = reason(at, step);
-        at += 1;
+        later.next();
+        let reason = (!drained.contains(&step.from)).then(|| {
+            match later.clone().find(|later| later.to == step.from) {
+                Some(later) => {
+                    let set = &site.node_sets[later.set];
+                    format!("{} {} needs {}", set.cluster.key, set.part, key(step.from))
+                }
+                None => format!("the topology domain or quota of {} is needed", key(step.from)),
+            }
+        });
         DrainMove { from: occupant(site, step.set, step.from), to: key(step.to), reason }
     };
     steps

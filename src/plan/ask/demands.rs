@@ -53,15 +53,12 @@ impl<'a> PlannedSite<'a> {
     }
 
     pub(super) fn demand<'q>(
-        &self,
+        &'q self,
         cluster: &'q Cluster,
         part: &'q Part,
         node_set: &'q NodeSet,
         hypothesis: &PlanHypothesis<'_>,
-    ) -> NodeSetDemand<'q>
-    where
-        'a: 'q,
-    {
+    ) -> NodeSetDemand<'q> {
         let (gone, may_move) = (&hypothesis.gone, self.may_move && !node_set.is_named());
         let hosts = self.hosts_of(cluster, part);
         let stays: BTreeSet<usize> =

@@ -103,10 +103,7 @@ impl<'a> PlannedSite<'a> {
 
     /// Prepares questions about the plan if its assigned hosts may move, unless a machine names them.
     /// [`Self::released_hosts`] returns `hosts`.
-    pub(crate) fn with_moves<'h>(&self, hosts: &'h [Host]) -> PlannedSite<'h>
-    where
-        'a: 'h,
-    {
+    pub(crate) fn with_moves<'h>(&'h self, hosts: &'h [Host]) -> PlannedSite<'h> {
         let (site, plan) = (self.site, self.plan);
         let mut owners: BTreeMap<usize, &ClusterKey> = plan.frozen_hosts(site).collect();
         for set in self.occupied_sets().iter().filter(|set| set.node_set.is_named()) {
