@@ -176,8 +176,7 @@ impl BuildEvaluation<'_> {
             if targets.is_some_and(|targets| !targets.is_empty())
                 || entry.get("source").is_some_and(|source| !source.is_null())
             {
-                let why = "a replacement has a `path` and fields of its own";
-                return refuse(why);
+                return refuse("a replacement has a `path` and fields of its own");
             }
             let Some(text) = self.text_of(node, path)? else {
                 let why = format!("the replacements in `{path}` are not in the repo");
@@ -186,9 +185,7 @@ impl BuildEvaluation<'_> {
             read = match yaml::from_str(&text) {
                 Ok(Value::Sequence(replacements)) => replacements,
                 Ok(replacement @ Value::Mapping(_)) => vec![replacement],
-                _ => {
-                    return refuse(format!("`{path}` has no replacements"));
-                }
+                _ => return refuse(format!("`{path}` has no replacements")),
             };
         }
         for replacement in read {
