@@ -72,7 +72,16 @@ impl Replacement {
         budget.copy(&value.value)?;
         for to in targets {
             budget.step(1 + objects.len())?;
-            to.apply(&value, objects, place, budget)?;
+            let default = [NAME.to_owned()];
+            let paths = if to.field_paths.is_empty() { &default } else { &*to.field_paths };
+            for index in to.selected(objects)? {
+                for path in paths {
+                    let value = value.now(objects);
+                    budget.copy(value)?;
+                    let value = value.clone();
+                    to.set(&mut objects[index], path, &value, place, budget)?;
+                }
+            }
         }
         Ok(())
     }
@@ -184,37 +193,21 @@ impl FieldOptions {
 }
 
 impl ReplacementTarget {
-    fn apply(
-        &self,
-        value: &SourceValue,
-        objects: &mut [BuildObject],
-        place: &Place,
-        budget: &BuildBudget,
-    ) -> StepResult {
+    /// Returns the positions of the objects that it selects.
+    fn selected(&self, objects: &[BuildObject]) -> StepResult<Vec<usize>> {
         let Some(select) = &self.select else {
             return refuse("a target of a replacement has no `select`");
         };
         let select = Selector::new(select)?;
         let reject = self.reject.iter().map(Selector::new).collect::<Result<Vec<_>, _>>()?;
-        let default = [NAME.to_owned()];
-        let paths = if self.field_paths.is_empty() { &default } else { &*self.field_paths };
-        for index in 0..objects.len() {
-            let object = &objects[index];
+        let is_selected = |index: &usize| {
+            let object = &objects[*index];
             let ids = object.ids();
-            if !select.selects_by_labels(object)
-                || reject.iter().any(|reject| reject.rejects(object, &ids))
-                || !ids.iter().any(|id| select.selects_id(id))
-            {
-                continue;
-            }
-            for path in paths {
-                let value = value.now(objects);
-                budget.copy(value)?;
-                let value = value.clone();
-                self.set(&mut objects[index], path, &value, place, budget)?;
-            }
-        }
-        Ok(())
+            select.selects_by_labels(object)
+                && !reject.iter().any(|reject| reject.rejects(object, &ids))
+                && ids.iter().any(|id| select.selects_id(id))
+        };
+        Ok((0..objects.len()).filter(is_selected).collect())
     }
 
     fn set(
