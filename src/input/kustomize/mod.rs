@@ -246,11 +246,6 @@ impl Builds {
         self.reached.get(file).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a file if a build reaches it.
-    fn reached_file(&self, file: &Utf8Path) -> Option<&Utf8PathBuf> {
-        Some(self.reached.get_key_value(file)?.0)
-    }
-
     /// Returns all files that builds reach, without kustomizations that generate nothing.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         self.reached.keys()

@@ -54,13 +54,10 @@ impl Builds {
                 || node.kustomization.changes_objects()
                 || node.kustomization.components.iter().flatten().any(is_foreign)
         };
-        let mut pending: Vec<&Utf8PathBuf> = self
-            .nodes
-            .iter()
-            .filter(changes)
-            .map(|(directory, _)| directory)
-            .chain(wanted.remade.iter().filter_map(|file| self.reached_file(file)))
-            .collect();
+        let changed = self.nodes.iter().filter(changes).map(|(directory, _)| directory);
+        let remade = wanted.remade.iter();
+        let remade = remade.filter_map(|file| Some(self.reached.get_key_value(&**file)?.0));
+        let mut pending: Vec<&Utf8PathBuf> = changed.chain(remade).collect();
         let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
         let mut files: HashSet<&Utf8PathBuf> = HashSet::new();
         while let Some(path) = pending.pop() {
