@@ -158,7 +158,7 @@ impl MergePatch {
         keeps_refused: bool,
         budget: &BuildBudget,
     ) -> StepResult<bool> {
-        let version = object.text(&["apiVersion"]);
+        let version = text_at(&object.value, &["apiVersion"]).unwrap_or_default();
         let Id { kind, name, namespace, .. } = object.id();
         if self.may_rename || self.may_change_kind {
             object.keep_id();

@@ -194,17 +194,12 @@ impl BuildObject {
         }
     }
 
-    /// Returns the text at a route of keys, or an empty one.
-    pub(super) fn text(&self, route: &[&str]) -> String {
-        text_at(&self.value, route).unwrap_or_default()
-    }
-
     pub(super) fn kind(&self) -> String {
-        self.text(&["kind"])
+        text_at(&self.value, &["kind"]).unwrap_or_default()
     }
 
     pub(super) fn name(&self) -> String {
-        self.text(&["metadata", "name"])
+        text_at(&self.value, &["metadata", "name"]).unwrap_or_default()
     }
 
     pub(super) fn id(&self) -> Id {
