@@ -125,7 +125,7 @@ impl ClaimedAddresses {
                     let finding = Finding::new(Code::InvalidHostAddress, message);
                     findings.push(finding.at(place).help(help));
                 }
-                address.map(|address| (address, reason.is_none()))
+                address.filter(|_| reason.is_none())
             };
             match object {
                 AddressObject::Pool(mut spec) => {
@@ -143,12 +143,9 @@ impl ClaimedAddresses {
                     for (claim, text) in &entries {
                         let place = origin.at(["spec", "preAllocations", claim.as_str()]);
                         let title = format!("`{claim}` in the IPPool {name}");
-                        let address = match text.contains("${") {
-                            true => None,
-                            false => read(&why, text, title, place.clone()),
-                        };
-                        let (address, is_valid) = address.unzip();
-                        let is_valid = is_valid.unwrap_or_default();
+                        let address = text.parse().ok();
+                        let is_valid = !text.contains("${")
+                            && read(&why, text, title, place.clone()).is_some();
                         let kept = KeptAddress { address, place, is_live, is_valid };
                         pool.kept.insert(claim.clone(), kept);
                     }
@@ -160,10 +157,8 @@ impl ClaimedAddresses {
                     let network = PoolSpec { gateway, prefix, ..PoolSpec::default() };
                     let why = |address| network.unusable(address);
                     let address = read(&why, &spec.address, format!("the IPAddress {name}"), place);
-                    let address = address.filter(|(_, is_valid)| *is_valid);
                     let pool = known.pools.entry(spec.pool.name).or_default();
-                    let given = address.map(|(address, _)| (spec.claim.name, address));
-                    pool.given.extend(given);
+                    pool.given.extend(address.map(|address| (spec.claim.name, address)));
                 }
                 AddressObject::Data(spec) => {
                     known.data.entry(spec.claim.name).or_default().push(name);
