@@ -40,10 +40,10 @@ impl BuildEvaluation<'_> {
         }
         // Agents write these fields over those of the kustomization.
         let naming = |field: &'static str, text: fn(&Kustomization) -> &Option<String>| {
-            let nodes = [added, Some(node)].into_iter().flatten();
-            let mut set =
-                nodes.filter_map(|node| Some((node, non_empty(text(&node.kustomization))?)));
-            set.next().map(|(node, text)| (text, node.origin.at([field])))
+            let mut nodes = [added, Some(node)].into_iter().flatten();
+            nodes.find_map(|node| {
+                Some((non_empty(text(&node.kustomization))?, node.origin.at([field])))
+            })
         };
         if let Some((namespace, place)) = naming("namespace", |own| &own.namespace) {
             set_namespace(objects, namespace, &place);

@@ -66,11 +66,9 @@ impl SubstitutionVariables {
         let mut left = MAX_BYTES;
         for (route, text) in &uses {
             budget.step(1 + object.changes.len() / 8)?;
-            let steps = route.iter().map(|step| match step {
-                RouteStep::Key(key) => RouteStep::from(
-                    self.substitute(key, &mut left).map_or_else(|_| key.clone(), |made| made.text),
-                ),
-                RouteStep::Index(index) => RouteStep::from(*index),
+            let steps = route.iter().map(|step| {
+                let made = step.key().and_then(|key| self.substitute(key, &mut left).ok());
+                made.map_or_else(|| step.clone(), |made| made.text.into())
             });
             let steps = steps.collect();
             if let Some(place) = self.first_place(text) {
