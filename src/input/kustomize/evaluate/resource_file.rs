@@ -57,7 +57,7 @@ impl ResourceFile {
         for document in objects(&file, &text) {
             match document.parse::<Value>() {
                 Ok(Value::Mapping(object)) if object.is_empty() => {}
-                Ok(Value::Mapping(mut object)) => {
+                Ok(Value::Mapping(object)) => {
                     let incomplete = no_resource(&object);
                     let is_complete = incomplete.is_none();
                     if let Some(why) = incomplete.or_else(|| not_json(&object)) {
@@ -70,12 +70,9 @@ impl ResourceFile {
                         read.is_reported |= is_vital && !is_unread && read.refused.is_none();
                         read.refuse(why, document.origin.start());
                     }
-                    if !is_changed {
-                        object = id_fields(&object);
-                    }
-                    let object = Value::Mapping(object);
-                    read.bytes += size(&object, 0).unwrap_or_default();
-                    if let Value::Mapping(object) = object {
+                    let kept = Value::Mapping(if is_changed { object } else { id_fields(&object) });
+                    read.bytes += size(&kept, 0).unwrap_or_default();
+                    if let Value::Mapping(object) = kept {
                         read.documents.push((document.origin.clone(), object));
                     }
                 }
