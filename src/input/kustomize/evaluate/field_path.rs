@@ -11,10 +11,6 @@ use crate::base::text::yaml;
 /// Visits all values at a path, and creates missing ones if `create` is set.
 pub(super) struct FieldPathWalk<F> {
     pub(super) create: bool,
-    /// Set if the value to write is a scalar.
-    pub(super) is_scalar: bool,
-    /// Number of values visited.
-    pub(super) count: usize,
     /// Route to the current value.
     pub(super) route: Vec<RouteStep>,
     pub(super) set: F,
@@ -23,7 +19,6 @@ pub(super) struct FieldPathWalk<F> {
 impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
     pub(super) fn at(&mut self, value: &mut Value, parts: &[String], is_new: bool) -> StepResult {
         let Some((part, rest)) = parts.split_first() else {
-            self.count += 1;
             return (self.set)(value, &self.route, is_new);
         };
         if let Ok(index) = part.parse::<usize>() {
@@ -67,9 +62,6 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
         let is_new = mapping.get(part).is_none_or(Value::is_null);
         if is_new && !self.create {
             return Ok(());
-        }
-        if is_new && rest.is_empty() && !self.is_scalar {
-            mapping.insert(Value::from(part), Value::Mapping(Mapping::new()));
         }
         let value = mapping.entry(Value::from(part)).or_insert(Value::Null);
         self.step(value, part.into(), rest, is_new)

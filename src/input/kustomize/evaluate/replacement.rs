@@ -223,7 +223,9 @@ impl ReplacementTarget {
             return defer(format!("a path of a replacement has more than {MAX_PARTS} parts"));
         }
         let mut found: Vec<(Vec<RouteStep>, bool)> = Vec::new();
+        let mut count = 0;
         let set = |old: &mut Value, route: &[RouteStep], is_new: bool| {
+            count += 1;
             budget.step(1)?;
             budget.copy(value)?;
             if !self.options.delimiter.is_empty() {
@@ -245,15 +247,9 @@ impl ReplacementTarget {
             *old = new;
             Ok(())
         };
-        let mut walk = FieldPathWalk {
-            create: self.options.create,
-            is_scalar: is_scalar(value),
-            count: 0,
-            route: Vec::new(),
-            set,
-        };
+        let mut walk = FieldPathWalk { create: self.options.create, route: Vec::new(), set };
         object.change(|whole| walk.at(whole, &parts, false))?;
-        if walk.count == 0 {
+        if count == 0 {
             return refuse(format!("a target of a replacement has no `{path}`"));
         }
         if is_scalar(value) {
