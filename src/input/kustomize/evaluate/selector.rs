@@ -14,9 +14,8 @@ use crate::base::api::label_query;
 /// A compiled target. Its regular expressions are anchored, as in kustomize.
 #[derive(Debug)]
 pub(super) struct Selector {
-    group: AnchoredPattern,
-    version: AnchoredPattern,
-    kind: AnchoredPattern,
+    /// Match group, version and kind.
+    kind: [AnchoredPattern; 3],
     pub(super) name: AnchoredPattern,
     /// Matches effective namespaces.
     pub(super) namespace: AnchoredPattern,
@@ -93,9 +92,7 @@ impl Selector {
             label_query::parse(text(field)).map_err(EvaluationError::Beyond)
         };
         Ok(Selector {
-            group: pattern(&target.group)?,
-            version: pattern(&target.version)?,
-            kind: pattern(&target.kind)?,
+            kind: [pattern(&target.group)?, pattern(&target.version)?, pattern(&target.kind)?],
             name: pattern(&target.name)?,
             namespace: pattern(&target.namespace)?,
             labels: query(&target.label_selector)?,
@@ -133,17 +130,15 @@ impl Selector {
     /// Returns whether a replacement leaves out an object by this target. kustomize compares labels or
     /// ids, not both together.
     pub(super) fn rejects(&self, object: &BuildObject, ids: &[Id]) -> bool {
-        let mut id =
-            [&self.group, &self.version, &self.kind, &self.name, &self.namespace].into_iter();
+        let mut id = self.kind.iter().chain([&self.name, &self.namespace]);
         let has_labels = !self.labels.selects_all() || !self.annotations.selects_all();
         has_labels && self.selects_by_labels(object)
             || !id.all(AnchoredPattern::is_any) && ids.iter().any(|id| self.selects_id(id))
     }
 
     fn is_of_kind(&self, id: &Id) -> bool {
-        self.group.matches(&id.group)
-            && self.version.matches(&id.version)
-            && self.kind.matches(&id.kind)
+        let texts = [&id.group, &id.version, &id.kind];
+        self.kind.iter().zip(texts).all(|(pattern, text)| pattern.matches(text))
     }
 }
 
