@@ -54,11 +54,10 @@ impl BuildEvaluation<'_> {
             object.insert("data".into(), Mapping::new().into());
         }
         for (key, value) in self.pairs(node, generator)? {
-            let (field, value) = match String::from_utf8(value) {
-                Ok(value) if is_secret => ("data", base64(value.as_bytes())),
-                Ok(value) => ("data", value),
-                Err(error) if is_secret => ("data", base64(error.as_bytes())),
-                Err(error) => ("binaryData", base64(error.as_bytes())),
+            let (field, value) = match str::from_utf8(&value) {
+                _ if is_secret => ("data", base64(&value)),
+                Ok(text) => ("data", text.to_owned()),
+                Err(_) => ("binaryData", base64(&value)),
             };
             if set_at(&mut object, &[field, &key], value.into()).is_some() {
                 return Err(refused(&format!("repeats the key `{key}`")));
