@@ -61,17 +61,14 @@ pub(super) fn apply(
             *object = value.clone();
             Ok(Some((Vec::new(), true)))
         }
+        // Replacing a missing key adds it.
+        "replace" if find(object, path)?.0.is_mapping() => {
+            add(object, path, value.clone(), budget).map(Some)
+        }
         "replace" => {
-            let (container, key) = find(object, path)?;
-            let had = match container {
-                // Replacing a missing key adds it.
-                Value::Mapping(mapping) => mapping.insert(key.into(), value.clone()).is_some(),
-                _ => {
-                    *existing(container, &key).ok_or_else(|| missing(path))? = value.clone();
-                    true
-                }
-            };
-            Ok(Some((route(path), had)))
+            let (items, key) = find(object, path)?;
+            *existing(items, &key).ok_or_else(|| missing(path))? = value.clone();
+            Ok(Some((route(path), true)))
         }
         "move" => {
             let moved = remove(object, from, budget)?;
@@ -86,8 +83,7 @@ pub(super) fn apply(
         }
         "test" => {
             let found = if path.is_empty() { &*object } else { value_at(object, path)? };
-            let failed = || EvaluationError::Refused(format!("the test of `{path}` fails"));
-            if found == value { Ok(None) } else { Err(failed()) }
+            if found == value { Ok(None) } else { refuse(format!("the test of `{path}` fails")) }
         }
         other => refuse(format!("unknown operation `{other}`")),
     }
