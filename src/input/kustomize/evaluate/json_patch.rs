@@ -118,12 +118,8 @@ fn find<'a>(object: &'a mut Value, path: &str) -> StepResult<(&'a mut Value, Str
 /// Returns the value at a path. A missing key of a mapping gives null, as in kustomize's library.
 fn value_at<'a>(object: &'a mut Value, path: &str) -> StepResult<&'a Value> {
     let (container, key) = find(object, path)?;
-    let is_mapping = container.is_mapping();
-    match existing(container, &key) {
-        Some(value) => Ok(value),
-        None if is_mapping => Ok(&Value::Null),
-        None => Err(missing(path)),
-    }
+    let otherwise = if container.is_mapping() { Ok(&Value::Null) } else { Err(missing(path)) };
+    existing(container, &key).map_or(otherwise, |value| Ok(&*value))
 }
 
 /// Parses a list index. Negative ones count from the end.
