@@ -41,14 +41,11 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
         if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
             return self.entries(value, entry, rest);
         }
+        if self.create && matches!(value, Value::Null) {
+            *value = Value::Mapping(Mapping::new());
+        }
         match value {
             Value::Mapping(mapping) => self.field(mapping, part, rest),
-            Value::Null if self.create => {
-                let mut mapping = Mapping::new();
-                let result = self.field(&mut mapping, part, rest);
-                *value = Value::Mapping(mapping);
-                result
-            }
             Value::Null => Ok(()),
             // kustomize parses the scalar's text and continues in it.
             Value::String(_) | Value::Number(_) | Value::Bool(_) => {
@@ -94,9 +91,7 @@ impl<F: FnMut(&mut Value, &[RouteStep], bool) -> StepResult> FieldPathWalk<F> {
             meant.push(items.len());
             items.push(match field {
                 "" => plain(pattern),
-                field => {
-                    Value::Mapping([(Value::from(field), plain(pattern))].into_iter().collect())
-                }
+                field => Mapping::from_iter([(Value::from(field), plain(pattern))]).into(),
             });
         }
         // An item that is a scalar has no fields, so the rest of the path is ignored.
