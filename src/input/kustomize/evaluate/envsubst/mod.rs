@@ -66,13 +66,11 @@ struct Substitution<'b, F> {
 impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
     /// Returns the value of an expression, or `None` if it depends on an unknown one.
     fn value(&mut self, expression: &VariableExpression) -> StepResult<Option<Vec<u8>>> {
-        let mut arguments: Vec<Option<Vec<u8>>> = Vec::with_capacity(expression.arguments.len());
-        for argument in &expression.arguments {
-            arguments.push(match argument {
-                TemplatePart::Text(text) => Some(text.clone()),
-                TemplatePart::Expression(expression) => self.value(expression)?,
-            });
-        }
+        let arguments = expression.arguments.iter().map(|argument| match argument {
+            TemplatePart::Text(text) => Ok(Some(text.clone())),
+            TemplatePart::Expression(expression) => self.value(expression),
+        });
+        let arguments = arguments.collect::<StepResult<Vec<Option<Vec<u8>>>>>()?;
         let Some(value) = (self.value_of)(&expression.variable) else {
             return Ok(None);
         };
