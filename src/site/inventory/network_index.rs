@@ -117,9 +117,7 @@ impl Networks {
             let has_manifest = alike.iter().any(is_manifest);
             alike.retain(|held| held.is_declared || !has_manifest);
             // Generators that merge into or replace another object come first.
-            alike.sort_by(|a, b| {
-                b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder))
-            });
+            alike.sort_by(|a, b| (!a.overrides, &a.holder).cmp(&(!b.overrides, &b.holder)));
         }
         let (mut named, mut lacking) = (HashSet::new(), BTreeSet::new());
         for host in hosts {
