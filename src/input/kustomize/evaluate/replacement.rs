@@ -68,15 +68,19 @@ impl Replacement {
             return refuse("a replacement has no targets");
         };
         budget.step(objects.len())?;
-        let value = self.value(objects)?;
-        budget.copy(&value.value)?;
+        let (first, from) = self.source_value(objects)?;
+        budget.copy(&first)?;
         for to in targets {
             budget.step(1 + objects.len())?;
             let default = [NAME.to_owned()];
             let paths = if to.field_paths.is_empty() { &default } else { &*to.field_paths };
             for index in to.selected(objects)? {
                 for path in paths {
-                    let value = value.now(objects);
+                    // kustomize reads the value again for each target, because the source may
+                    // itself be a target.
+                    let from = from.as_ref();
+                    let now = from.and_then(|(at, path)| lookup(&objects[*at].value, path));
+                    let value = now.unwrap_or(&first);
                     budget.copy(value)?;
                     let value = value.clone();
                     to.set(&mut objects[index], path, &value, place, budget)?;
@@ -86,13 +90,15 @@ impl Replacement {
         Ok(())
     }
 
-    /// Returns the source value and its location.
-    fn value(&self, objects: &[BuildObject]) -> StepResult<SourceValue> {
+    /// Returns the source value. Without a delimiter, also returns the position of the source object
+    /// and the value's path there.
+    fn source_value(
+        &self,
+        objects: &[BuildObject],
+    ) -> StepResult<(Value, Option<(usize, Vec<String>)>)> {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
-            (None, Some(value)) => {
-                return Ok(SourceValue { value: Value::from(value.as_str()), from: None });
-            }
+            (None, Some(value)) => return Ok((Value::from(value.as_str()), None)),
             _ => return refuse("a replacement must have either `source` or `sourceValue`"),
         };
         let is_meant =
@@ -107,10 +113,7 @@ impl Replacement {
             return refuse(format!("the source of a replacement has no `{path}`"));
         };
         let is_whole = source.options.delimiter.is_empty();
-        Ok(SourceValue {
-            value: source.options.select(value)?,
-            from: is_whole.then_some((index, parts)),
-        })
+        Ok((source.options.select(value)?, is_whole.then_some((index, parts))))
     }
 
     /// Returns whether an object may be a target. An unreadable selector counts as a match.
@@ -122,22 +125,6 @@ impl Replacement {
             })
         };
         self.targets.iter().flatten().any(selects)
-    }
-}
-
-/// The source value of a replacement.
-struct SourceValue {
-    value: Value,
-    /// Index of the source object and the value's path there. kustomize reads the value again for
-    /// each target, because the source may itself be a target.
-    from: Option<(usize, Vec<String>)>,
-}
-
-impl SourceValue {
-    fn now<'a>(&'a self, objects: &'a [BuildObject]) -> &'a Value {
-        let from =
-            self.from.as_ref().and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
-        from.unwrap_or(&self.value)
     }
 }
 
