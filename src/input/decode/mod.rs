@@ -21,10 +21,7 @@ use crate::input::load::ParseError;
 
 /// Reports a document that its parser refuses.
 pub(crate) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
-    let place = match error.line {
-        Some(line) => origin.spot(line, error.column),
-        None => origin.start(),
-    };
+    let place = error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column));
     Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
         .at(place)
         .help(error.help())
