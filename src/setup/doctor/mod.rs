@@ -3,6 +3,8 @@
 
 mod automation;
 
+use std::collections::BTreeSet;
+
 use camino::Utf8PathBuf;
 use serde::Serialize;
 
@@ -99,11 +101,8 @@ fn check_agent(run: &GeneratedSite) -> Option<DoctorCheck> {
 /// Returns the snapshot of observed hosts: the snapshot directory, or files elsewhere. Without
 /// observed hosts, it is empty.
 fn snapshot_paths(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
-    let mut paths: Vec<Utf8PathBuf> = run
-        .site
-        .inventory
-        .hosts
-        .iter()
+    let hosts = run.site.inventory.hosts.iter();
+    let paths: BTreeSet<Utf8PathBuf> = hosts
         .filter(|host| !host.is_declared())
         .map(|host| host.live.origin.as_ref().unwrap_or(&host.origin))
         .map(|origin| origin.file.to_path_buf())
@@ -112,9 +111,7 @@ fn snapshot_paths(run: &GeneratedSite) -> Vec<Utf8PathBuf> {
     if paths.iter().any(|path| path.starts_with(directory)) {
         return vec![directory.clone()];
     }
-    paths.sort();
-    paths.dedup();
-    paths
+    paths.into_iter().collect()
 }
 
 /// The last change of a snapshot. The date, not the age, so that a page of the same commit is the
