@@ -1,15 +1,13 @@
 //! Finds access tokens in texts by their form.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use super::static_regex;
 
-use super::pattern;
-
-/// An access token: a known prefix at the start of a word, and a group with the rest.
-static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
+/// Returns the places of access tokens in a text, without their prefixes.
+pub(super) fn token_ranges(text: &str) -> Vec<Range<usize>> {
+    // A known prefix at the start of a word, and a group with the rest.
+    let token = static_regex!(
         r"(?x) (?: ^ | [^0-9A-Za-z] ) (?:
             # GitHub.
             (?: gh[pousr]_ | github_pat_ ) ( [-.0-9A-Z_a-z]{16,} )
@@ -28,20 +26,16 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
             # JSON Web Tokens: two base64 objects, which start with `{`, and a signature.
             | eyJ ( [-0-9A-Z_a-z]* \.eyJ [-0-9A-Z_a-z]* \. [-.0-9A-Z_a-z]+ )
         )",
-    )
-});
-
-/// Returns the places of access tokens in a text, without their prefixes.
-pub(super) fn token_ranges(text: &str) -> Vec<Range<usize>> {
+    );
     let mut ranges = Vec::new();
     let mut from = 0;
     // The character behind a token may precede the next one.
-    while let Some(found) = TOKEN.find_at(text, from)
-        && let Some(found) = TOKEN.captures_at(text, found.start())
-        && let Some(token) = found.iter().skip(1).flatten().next()
+    while let Some(found) = token.find_at(text, from)
+        && let Some(found) = token.captures_at(text, found.start())
+        && let Some(rest) = found.iter().skip(1).flatten().next()
     {
-        from = token.end();
-        ranges.push(token.range());
+        from = rest.end();
+        ranges.push(rest.range());
     }
     ranges
 }
