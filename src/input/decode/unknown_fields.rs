@@ -333,7 +333,7 @@ impl ValueType {
 }
 
 /// Returns whether a schema's `type`, a name or a list, includes a name.
-fn accepts(expected: &Schema, name: &str) -> bool {
+pub(crate) fn accepts(expected: &Schema, name: &str) -> bool {
     match expected {
         Schema::Array(names) => names.iter().any(|known| known == name),
         one => one == name,

@@ -16,6 +16,7 @@ use crate::base::api::object_kind::ObjectKind;
 use crate::base::api::provisioning::{self, Provisioning, Software};
 use crate::base::api::sipcluster::{self, SIPCluster};
 use crate::base::api::without_nulls;
+use crate::input::decode::unknown_fields::accepts;
 use crate::input::settings::Settings;
 
 /// Key of schema fragments that only editors get.
@@ -179,7 +180,7 @@ fn for_editors(schema: &mut Schema) {
     // mappings stay open.
     let is_open = object.remove("x-kubernetes-preserve-unknown-fields").is_some();
     if object.contains_key("properties")
-        && object.get("type").is_some_and(allows_objects)
+        && object.get("type").is_some_and(|types| accepts(types, "object"))
         && !is_open
     {
         object.entry("additionalProperties").or_insert(Value::Bool(false));
@@ -229,10 +230,6 @@ fn required_without_default(object: &mut Map<String, Value>) {
             property.remove("default");
         }
     }
-}
-
-fn allows_objects(types: &Value) -> bool {
-    types == "object" || types.as_array().is_some_and(|types| types.contains(&"object".into()))
 }
 
 /// Joins the lines of each paragraph in a description, and marks it as Markdown if it contains
