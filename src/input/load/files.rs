@@ -67,14 +67,9 @@ const LARGEST: u64 = 256 << 20;
 
 /// Returns the error for a file above [`LARGEST`].
 fn too_large(bytes: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::FileTooLarge,
-        format!(
-            "it has {} MiB, and a file that is read has at most {}",
-            bytes >> 20,
-            LARGEST >> 20
-        ),
-    )
+    let (size, most) = (bytes >> 20, LARGEST >> 20);
+    let message = format!("it has {size} MiB, and a file that is read has at most {most}");
+    io::Error::new(io::ErrorKind::FileTooLarge, message)
 }
 
 impl Files {

@@ -52,13 +52,11 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     let bootstrapped: BTreeSet<Utf8PathBuf> = files.iter().filter_map(root).collect();
     if bootstrapped.len() > 1 {
         let about = "Base clusters of this repo. Each is a site with its own hosts and clusters.";
+        let sites = counted(bootstrapped.len(), "site");
         return Ok(BaseClusters {
             outputs: bootstrapped.iter().map(|site| output.join(site)).collect(),
             setting: sites_setting(&bootstrapped, about, ""),
-            note: format!(
-                "; {}, each with its own Flux bootstrap",
-                counted(bootstrapped.len(), "site")
-            ),
+            note: format!("; {sites}, each with its own Flux bootstrap"),
             ..single
         });
     }

@@ -26,10 +26,8 @@ pub fn lost(before: &Snapshot, after: &Snapshot) -> Option<String> {
             1 => String::new(),
             several => format!(" and of {}", counted(several - 1, "more namespace")),
         };
-        return Some(format!(
-            "every host of namespace `{namespace}` ({}){more}",
-            counted(*hosts, "host")
-        ));
+        let hosts = counted(*hosts, "host");
+        return Some(format!("every host of namespace `{namespace}` ({hosts}){more}"));
     }
     if gone.len() > ALWAYS.max(before.hosts.len() / ONE_IN) {
         let first = gone.first().map(|host| format!(", `{host}` among them")).unwrap_or_default();
