@@ -92,14 +92,11 @@ fn no_connection(error: impl std::error::Error) -> ClientError {
 /// connection.
 fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
+    for cause in std::iter::successors(error.source(), |cause| cause.source()) {
+        let next = cause.to_string();
         if !words.contains(&next) {
-            words.push_str(": ");
-            words.push_str(&next);
+            words += &format!(": {next}");
         }
-        cause = error.source();
     }
     visible(&words).into_owned()
 }
