@@ -192,11 +192,8 @@ fn for_editors(schema: &mut Schema) {
     let default = object.remove("default").map(without_nulls).filter(|value| !value.is_null());
     object.extend(default.map(|value| ("default".to_owned(), value)));
     // Rust's integer sizes are not formats of JSON Schema.
-    if object
-        .get("format")
-        .and_then(Value::as_str)
-        .is_some_and(|format| !format.starts_with("ip") && !format.contains('-'))
-    {
+    let format = object.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| !format.starts_with("ip") && !format.contains('-')) {
         object.remove("format");
     }
     describe(object);
