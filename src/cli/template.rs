@@ -49,9 +49,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     match &arguments.command {
         TemplateCommand::List => templates::names().for_each(|name| print(format!("{name}\n"))),
         TemplateCommand::Show { name } => {
-            print_document(&ReportDocument::trusted(
-                templates::embedded(name).ok_or_else(|| unknown(name))?,
-            ));
+            let text = templates::embedded(name).ok_or_else(|| unknown(name))?;
+            print_document(&ReportDocument::trusted(text));
         }
         TemplateCommand::Values { name } => {
             match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {

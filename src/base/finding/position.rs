@@ -358,9 +358,8 @@ impl Origin {
         if given.goes_on {
             written.extend_from_slice(&route[given.route.len()..]);
         }
-        let own = given
-            .replaces
-            .then(|| Box::new(Place::Node(self.clone(), self.written(route.to_vec()))));
+        let own = || Box::new(Place::Node(self.clone(), self.written(route.to_vec())));
+        let own = given.replaces.then(own);
         Some(Place::Node(origin.clone().with(|apart| apart.instead_of = own), written))
     }
 

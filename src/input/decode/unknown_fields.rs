@@ -165,9 +165,8 @@ impl SchemaWalk<'_> {
             let is_count =
                 matches!(self.route.as_slice(), [.., RouteStep::Key(count), _] if count == "count");
             if is_count && let Some(expected) = schema.get("type") {
-                self.misfit
-                    .wrong
-                    .push(self.wrong(NOTHING, expected).help("write a number of hosts"));
+                let finding = self.wrong(NOTHING, expected).help("write a number of hosts");
+                self.misfit.wrong.push(finding);
             }
             return;
         }

@@ -163,12 +163,9 @@ impl Checkout {
 
     /// Returns the worktree's top directory.
     pub(crate) fn workdir(&self) -> Result<&Path, GitError> {
-        self.repo.workdir().ok_or_else(|| {
-            GitError::new(format!(
-                "{} is a bare repo, without a worktree and an index",
-                self.repo.path().display()
-            ))
-        })
+        let directory = self.repo.path().display();
+        let message = || format!("{directory} is a bare repo, without a worktree and an index");
+        self.repo.workdir().ok_or_else(|| GitError::new(message()))
     }
 }
 

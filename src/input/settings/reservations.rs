@@ -42,11 +42,8 @@ impl Reservation {
         }
         if self.tenants.is_empty() {
             let problem = "names no tenant, so no cluster could have the hosts";
-            return Some(InvalidField::new(
-                "for",
-                problem,
-                "write namespaces or NAMESPACE/CLUSTER",
-            ));
+            let help = "write namespaces or NAMESPACE/CLUSTER";
+            return Some(InvalidField::new("for", problem, help));
         }
         unusable(&self.labels)
     }
