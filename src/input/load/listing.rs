@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -86,14 +87,10 @@ impl Files {
         let worktree = self.worktree()?;
         worktree.expect_all(&self.root, matters).map_err(|error| self.refused(error))?;
         let mut files: Vec<Utf8PathBuf> = Vec::new();
-        let unreadable = self.walk(skip, &worktree, |entry| {
+        let unreadable = self.walk(skip, &worktree, |path, kind| {
             // A manifest cannot refer to a path that is not UTF-8.
-            if entry.file_type().is_some_and(|kind| kind.is_file())
-                && let Some(path) = Utf8Path::from_path(entry.path())
-                && let Ok(relative) = path.strip_prefix(&self.root)
-            {
-                files.push(relative.to_owned());
-            }
+            let path = Utf8Path::from_path(path).filter(|_| kind == EntryKind::File);
+            files.extend(path.map(Utf8Path::to_owned));
         })?;
         // The walk skips ignored files and anything behind a link. git reads nothing behind links
         // either.
@@ -129,20 +126,15 @@ impl Files {
         match &self.kept {
             None => {
                 // [`Files::files_and_closed`] reports files that a sparse checkout omits.
-                let closed = self.walk(skip, &self.worktree()?, |entry| {
-                    let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-                    let kind = entry.file_type().map_or(EntryKind::Other, EntryKind::new);
-                    match Utf8Path::from_path(relative) {
-                        Some(path) => unread.extend(self.why_unread(path, kind)),
-                        None if kind != EntryKind::Directory => {
-                            unread.extend(not_utf8(&relative.to_string_lossy()))
-                        }
-                        None => {}
-                    }
+                let closed = self.walk(skip, &self.worktree()?, |path, kind| {
+                    unread.extend(match Utf8Path::from_path(path) {
+                        Some(path) => self.why_unread(path, kind),
+                        None if kind == EntryKind::Directory => None,
+                        None => not_utf8(&path.to_string_lossy()),
+                    });
                 })?;
-                unread.extend(
-                    closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")),
-                );
+                let directories = closed.into_iter().map(|(directory, _)| directory);
+                unread.extend(directories.map(|directory| (directory, "it cannot be read")));
             }
             Some(files) => {
                 let entries = files
@@ -182,13 +174,13 @@ impl Files {
         Some((path.to_owned(), why))
     }
 
-    /// Calls `visit` for every entry on the disk that git does not ignore. Returns unreadable
-    /// directories with the reason.
+    /// Calls `visit` for every entry on the disk that git does not ignore, with its path from the
+    /// root. Returns unreadable directories with the reason.
     pub(super) fn walk(
         &self,
         skip: &Utf8Path,
         worktree: &Arc<Worktree>,
-        mut visit: impl FnMut(&DirEntry),
+        mut visit: impl FnMut(&Path, EntryKind),
     ) -> Result<Vec<UnknownDirectory>, ReadError> {
         let (root, skipped) = (self.root.clone(), self.root.join(skip));
         let worktree = worktree.clone();
@@ -209,7 +201,10 @@ impl Files {
         let mut closed = Vec::new();
         for entry in walk {
             match entry {
-                Ok(entry) => visit(&entry),
+                Ok(entry) => {
+                    let path = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                    visit(path, entry.file_type().map_or(EntryKind::Other, EntryKind::new));
+                }
                 Err(error) => match self.closed_by(&error) {
                     Some(directory) => closed.push((directory, error.to_string())),
                     None => return Err(ReadError::new(&self.root, io::Error::other(error))),
