@@ -19,9 +19,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::claims::adopted_by_legacy_labels;
 use super::machine_users::MachineUser;
-use super::placement::{AssignmentMethod, CurrentAssignment, PlacedHost, Placement};
 use super::violations::{Violation, by_retention};
-use super::{changed_hosts, renaming};
+use super::{AssignmentMethod, PlacedHost, Placement, changed_hosts, renaming};
 use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::host::NODE_REUSE;
 use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part};
@@ -58,6 +57,17 @@ pub(super) struct Assignments<'a> {
     pub(super) followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
     /// Findings about the assignments before planning.
     pub(super) findings: Vec<Finding>,
+}
+
+/// A host that is assigned before planning.
+#[derive(Clone, Copy)]
+pub(super) struct CurrentAssignment<'a> {
+    /// Index into the inventory's hosts.
+    pub(super) host: usize,
+    pub(super) part: &'a Part,
+    pub(super) how: AssignmentMethod,
+    /// The file or object that assigns it.
+    pub(super) origin: &'a Origin,
 }
 
 /// The replacement of a host of a node set.

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Plan;
 use super::eligibility::{self, Availability, Refusal, RequiredSystem};
-use super::placement::{AssignmentMethod, PlacedHost};
+use super::{AssignmentMethod, PlacedHost, Plan};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
 use crate::site::inventory::Host;

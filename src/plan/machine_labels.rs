@@ -1,8 +1,8 @@
 //! Labels that follow the Machines that use hosts, and those that cannot.
 
-use super::assignments::Assignments;
+use super::AssignmentMethod;
+use super::assignments::{Assignments, CurrentAssignment};
 use super::machine_users::MachineUser;
-use super::placement::{AssignmentMethod, CurrentAssignment};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
 use crate::site::inventory::usage::HostUsage;

@@ -8,8 +8,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::eligibility;
-use super::placement::AssignmentMethod;
+use super::{AssignmentMethod, eligibility};
 use crate::base::api::hardware::memory;
 use crate::base::api::names::Part;
 use crate::site::inventory::machine::MachineProperties;

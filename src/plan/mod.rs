@@ -18,8 +18,8 @@
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `ask` answers questions about a plan, and `purchase` finds hosts
-//! that are missing. `encrypted` reports network data that is encrypted. `placement`, `supply` and `topology` have shared
-//! data types and lookups.
+//! that are missing. `encrypted` reports network data that is encrypted. `supply` and `topology` have
+//! shared data types and lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -41,7 +41,6 @@ mod machine_labels;
 pub(crate) mod machine_users;
 pub mod machines;
 mod matching;
-mod placement;
 mod preference;
 pub mod purchase;
 pub mod quotas;
@@ -60,6 +59,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::base::finding::Finding;
@@ -72,14 +72,12 @@ use choose::{ChosenHosts, choose};
 use demand::{NodeSetDemand, by_priority};
 use eligibility::Availability;
 use machine_users::{MachineUser, MachineUsers};
-use placement::placed_hosts;
 use quotas::QuotaUses;
 use skew::MatchingDomains;
 use supply::HostSupply;
 use violations::{Violation, in_use_as};
 
 pub use assignments::HostReplacement;
-pub use placement::{AssignmentMethod, PlacedHost, Placement};
 pub use shortage::{
     CompetingNodeSet, HostsRefusedByRule, MatchedTopology, NodeSetConflict, Shortage,
     ShortageReason,
@@ -121,6 +119,40 @@ impl Plan {
             frozen.filter_map(move |held| Some((site.inventory.index(host)?, &held.cluster)))
         })
     }
+}
+
+/// Planned hosts of one cluster by part, in inventory order.
+pub type Placement = BTreeMap<Part, Vec<PlacedHost>>;
+
+/// Returns the hosts of a node set.
+fn placed_hosts<'p>(
+    placements: &'p BTreeMap<ClusterKey, Placement>,
+    cluster: &ClusterKey,
+    part: &Part,
+) -> impl Iterator<Item = usize> + use<'p> {
+    let hosts = placements.get(cluster).and_then(|placement| placement.get(part));
+    hosts.into_iter().flatten().map(|assigned| assigned.host)
+}
+
+/// A planned host of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PlacedHost {
+    /// Index into the inventory's hosts.
+    pub host: usize,
+    /// How the host was assigned.
+    pub how: AssignmentMethod,
+}
+
+/// How a host was assigned to its cluster. Earlier variants are retained first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AssignmentMethod {
+    /// The previous output assigns it.
+    Stays,
+    /// Labels in the inventory assign it, the previous output does not.
+    Adopted,
+    /// This plan chose it.
+    Added,
 }
 
 /// Changes of assignments that a run is asked for.

@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::AssignmentMethod;
 use super::assignments::Assignments;
 use super::claims::{has_agent_labels, label_place, removal_command};
-use super::placement::AssignmentMethod;
 use crate::base::api::assignment::ReleaseProgress;
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::{Code, Finding, Place};

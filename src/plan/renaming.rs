@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::assignments::CurrentAssignment;
 use super::eligibility::Needs;
 use super::machines::by_role_and_name;
-use super::placement::CurrentAssignment;
 use super::violations::{Violation, own_violation};
 use crate::base::api::names::Part;
 use crate::site::Site;

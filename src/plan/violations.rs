@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::assignments::CurrentAssignment;
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal};
-use super::placement::CurrentAssignment;
 use super::skew::fullest_domains;
 use super::topology::{self, occurrences};
 use crate::base::api::host::{PAUSED, UNHEALTHY};

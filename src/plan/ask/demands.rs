@@ -6,8 +6,7 @@ use super::{PlanHypothesis, PlannedSite};
 use crate::base::api::names::{ClusterKey, Part};
 use crate::plan::demand::{NodeSetDemand, serving_order};
 use crate::plan::eligibility;
-use crate::plan::placement::placed_hosts;
-use crate::plan::topology;
+use crate::plan::{placed_hosts, topology};
 use crate::site::request::{Cluster, NodeSet};
 
 /// Demands that take part in a question.
