@@ -14,13 +14,12 @@ use super::crossing;
 use super::demand::NodeSetDemand;
 use super::eligibility::{self, Availability, Refusal};
 use super::flow_network::Instance;
-use super::host_classes::HostClasses;
+use super::host_classes::{HostClasses, HostSupply};
 use super::matching::{FlowUnit, Matching};
 use super::quotas::QuotaUse;
 use super::search_result::{HostBounds, SearchResult, ShortDemand, replace_each};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
-use super::supply::HostSupply;
 use crate::base::api::names::ClusterKey;
 use crate::site::Site;
 

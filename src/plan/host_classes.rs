@@ -6,16 +6,34 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::demand::NodeSetDemand;
-use super::eligibility::{Needs, PoolKey};
+use super::eligibility::{Availability, Needs, PoolKey};
 use super::equivalence::{CountedHosts, HostKinds};
 use super::matching::{EqualClasses, FlowDomain, HostPool};
 use super::preference::{HostSize, HostTraits, Preference, SharedNamespaces, SizeRank};
 use super::quotas::QuotaUse;
-use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Namespace};
 use crate::base::api::topology_spread::evenness_key;
 use crate::base::grouping::{grouped, grouped_in_order};
 use crate::site::inventory::Host;
+
+/// Hosts of a site with their availability.
+#[derive(Clone, Copy)]
+pub(super) struct HostSupply<'h, 's> {
+    pub(super) hosts: &'h [Host],
+    /// The availability of each host.
+    pub(super) availability: &'s [Availability],
+    /// Hosts that count as if they did not exist.
+    pub(super) gone: &'s BTreeSet<usize>,
+}
+
+impl HostSupply<'_, '_> {
+    /// Returns the hosts that some cluster may take, in inventory order.
+    pub(super) fn candidates(self) -> Vec<usize> {
+        let is_refused = |host: usize| matches!(self.availability[host], Availability::Refused(_));
+        let all = 0..self.availability.len();
+        all.filter(|host| !is_refused(*host) && !self.gone.contains(host)).collect()
+    }
+}
 
 /// Labels of which a quota counts the hosts.
 type QuotaLabels = BTreeMap<String, String>;

@@ -18,8 +18,7 @@
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `ask` answers questions about a plan, and `purchase` finds hosts
-//! that are missing. `encrypted` reports network data that is encrypted. `supply` and `topology` have
-//! shared data types and lookups.
+//! that are missing. `encrypted` reports network data that is encrypted. `topology` has shared lookups.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -50,7 +49,6 @@ mod search_result;
 mod shortage;
 mod shortage_causes;
 pub(crate) mod skew;
-mod supply;
 pub(crate) mod topology;
 mod violation_findings;
 mod violations;
@@ -71,10 +69,10 @@ use assignments::{Assignments, current_assignments};
 use choose::{ChosenHosts, choose};
 use demand::{NodeSetDemand, by_priority};
 use eligibility::Availability;
+use host_classes::HostSupply;
 use machine_users::{MachineUser, MachineUsers};
 use quotas::QuotaUses;
 use skew::MatchingDomains;
-use supply::HostSupply;
 use violations::{Violation, in_use_as};
 
 pub use assignments::HostReplacement;

@@ -7,7 +7,6 @@
 //! A cluster that cannot be served takes no host, so it changes nothing for others. A hypothesis about
 //! more demand cannot serve it either, so it takes part only in those about hosts that are gone.
 
-mod bisection;
 mod demands;
 mod occupied;
 
@@ -19,20 +18,17 @@ use super::Plan;
 use super::choose::{ChosenHosts, UnservedDemand, choose, unserved};
 use super::demand::{NodeSetDemand, by_priority};
 use super::eligibility::{Availability, Needs};
-use super::host_classes::HostClasses;
+use super::host_classes::{HostClasses, HostSupply};
 use super::quotas::{self, QuotaUse, QuotaUses};
 use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
 use super::shortage_causes::{MatchingHosts, ShortageCauses};
 use super::skew::MatchingDomains;
-use super::supply::HostSupply;
 use crate::base::api::names::{ClusterKey, Part};
 use crate::input::settings::quotas::Quota;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::request::{Cluster, NodeSet};
 
-pub use bisection::largest;
-pub(super) use bisection::smallest;
 pub(super) use demands::QuestionScope;
 pub(crate) use occupied::OccupiedSet;
 
@@ -328,4 +324,29 @@ impl<'a> PlannedSite<'a> {
 pub fn is_proven(lacking: &[NodeSetLack]) -> bool {
     let mut reasons = lacking.iter().map(|lacking| &lacking.shortage.reason);
     !lacking.is_empty() && reasons.all(|reason| *reason != ShortageReason::Undecided)
+}
+
+/// Returns the smallest number up to `most` that fits. Whatever is above a number that fits, fits,
+/// and `most` does.
+pub(super) fn smallest(most: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
+    most - largest(most, |less| fits(most - less))
+}
+
+/// Returns the largest number up to `most` that fits. Whatever is below a number that fits, fits.
+/// `most` is tried first.
+pub fn largest(most: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
+    if most == 0 || fits(most) {
+        return most;
+    }
+    // `low` fits, `high` does not.
+    let (mut low, mut high) = (0, most);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
