@@ -14,7 +14,7 @@
 //!    the constraints without which fewer hosts would be lacking.
 //! 6. `release` decides what is written for released hosts.
 //!
-//! `machine_users` finds the Machines that use hosts, and `machine_labels` lets labels follow them.
+//! `machine_users` finds the Machines that use hosts, and lets labels follow them.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `ask` answers questions about a plan, and `purchase` finds hosts
@@ -36,7 +36,6 @@ pub mod explain;
 mod flow_network;
 mod host_classes;
 pub mod host_state;
-mod machine_labels;
 pub(crate) mod machine_users;
 pub mod machines;
 mod matching;

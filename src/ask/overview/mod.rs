@@ -2,17 +2,15 @@
 //!
 //! * `clusters`: requested and assigned hosts and endpoints of each cluster.
 //! * `hosts`: owner and state of each host, with reasons.
-//! * `hardware_kinds`: hosts by kind of hardware.
-//! * `racks`: hosts grouped by the value of a label.
+//! * `host_groups`: hosts grouped by kind of hardware, and by the value of a label.
 //! * `spare`: spare hosts by selector.
 //!
 //! The overview is plain data, formatted as text, page or JSON; `docs/reference/status.md`
 //! describes it.
 
 mod clusters;
-mod hardware_kinds;
+mod host_groups;
 mod hosts;
-mod racks;
 pub(super) mod spare;
 
 use serde::Serialize;
@@ -25,9 +23,8 @@ use crate::site::inventory::hardware::HardwareByHost;
 pub use clusters::{
     ClusterOverview, HostsByDomain, NodeSetOverview, RequestedHosts, ServiceEndpoint,
 };
-pub use hardware_kinds::HardwareKind;
+pub use host_groups::{HardwareKind, Rack};
 pub use hosts::HostOverview;
-pub use racks::Rack;
 pub use spare::SpareHosts;
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
@@ -65,7 +62,7 @@ impl Overview {
     /// Fails if no host has the label.
     pub fn new(generated: &GeneratedSite, by: Option<&str>) -> Result<Self, UnknownSubject> {
         let by = match by {
-            Some(label) => Some(racks::checked(&generated.site, label)?),
+            Some(label) => Some(host_groups::checked_rack_label(&generated.site, label)?),
             None => generated.site.rack_label.clone(),
         };
         Ok(Self::from_generated(generated, by))
@@ -74,7 +71,7 @@ impl Overview {
     /// Adds the kinds of hardware.
     #[must_use]
     pub fn with_hardware(mut self, hardware: &HardwareByHost) -> Self {
-        self.hardware = hardware_kinds::named(&mut self.hosts, hardware);
+        self.hardware = host_groups::hardware_kinds(&mut self.hosts, hardware);
         self
     }
 
@@ -88,7 +85,7 @@ impl Overview {
             spare: spare::by_requirements(site.valid_clusters(), site, &hosts),
             quotas: quotas::all(site, plan),
             hardware: Vec::new(),
-            racks: racks::group(&hosts),
+            racks: host_groups::racks(&hosts),
             by,
             hosts,
         }
