@@ -128,7 +128,7 @@ pub(super) fn current_assignments<'a>(
             let assignment = CurrentAssignment { host: index, part, how, origin };
             // A frozen cluster keeps its files and hosts, whatever its request says now.
             if frozen.contains(cluster) {
-                findings.extend(changed_hosts::patch_without_host(key, held, site));
+                findings.extend(assignments.lost_patch(key, held));
                 assignments.retained.entry(index).or_default().push((cluster, part, origin));
             } else if let Some(MachineUser::NodeSet { cluster: other, part: other_part }) = user
                 && follows

@@ -34,7 +34,7 @@ impl Assignments<'_> {
     pub(super) fn vanished(&self, host: &HostKey, held: &RecordedAssignment) -> Option<Finding> {
         let site = self.site;
         if self.frozen.contains(&held.cluster) {
-            return patch_without_host(host, held, site);
+            return self.lost_patch(host, held);
         }
         if !site.clusters.contains_key(&held.cluster) {
             return None;
@@ -54,6 +54,35 @@ impl Assignments<'_> {
         );
         let finding = Finding::new(Code::HostGone, message).at(held.origin.name());
         Some(finding.help(help).for_cluster(&held.cluster))
+    }
+
+    /// Reports that a frozen cluster patches a host that the patched build no longer renders.
+    pub(super) fn lost_patch(&self, host: &HostKey, held: &RecordedAssignment) -> Option<Finding> {
+        let site = self.site;
+        let directory = held.origin.file.parent()?;
+        let below = directory.strip_prefix(&site.settings.output).ok()?;
+        let there = site.inventory.host(host);
+        let root = match there {
+            Some(host) => host.evidence.root(),
+            None => site.left_out.get(host).map(|left_out| left_out.root),
+        };
+        let root = root.and_then(|root| site.inventory.roots.get(&root));
+        let renders = root.is_some_and(|it| layout::declared_directory(&it.directory) == *below);
+        // Removing the entry of a host that still exists would let the agent erase its spec.
+        let help = if there.is_some_and(|host| host.evidence.root().is_none()) {
+            STAY_DECLARED
+        } else {
+            "fix the errors of the cluster, or include it in `--only`"
+        };
+        (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
+            Finding::new(Code::HostGone, format!(
+                "{} stays unchanged and patches host {host}, which is missing: `kustomize build` of {directory} fails",
+                held.cluster
+            ))
+            .at(held.origin.name())
+            .help(help)
+            .for_cluster(&held.cluster)
+        })
     }
 
     /// Reports a host whose owner differs from the one that the output assumes.
@@ -178,36 +207,4 @@ fn still_declared(host: &HostKey, held: &RecordedAssignment, left_out: &LeftOutH
          the repo",
     )
     .for_cluster(&held.cluster)
-}
-
-/// Reports that a frozen cluster patches a host that the patched build no longer renders.
-pub(super) fn patch_without_host(
-    host: &HostKey,
-    held: &RecordedAssignment,
-    site: &Site,
-) -> Option<Finding> {
-    let directory = held.origin.file.parent()?;
-    let below = directory.strip_prefix(&site.settings.output).ok()?;
-    let there = site.inventory.host(host);
-    let root = match there {
-        Some(host) => host.evidence.root(),
-        None => site.left_out.get(host).map(|left_out| left_out.root),
-    };
-    let root = root.and_then(|root| site.inventory.roots.get(&root));
-    let renders = root.is_some_and(|it| layout::declared_directory(&it.directory) == *below);
-    // Removing the entry of a host that still exists would let the agent erase its spec.
-    let help = if there.is_some_and(|host| host.evidence.root().is_none()) {
-        STAY_DECLARED
-    } else {
-        "fix the errors of the cluster, or include it in `--only`"
-    };
-    (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
-        Finding::new(Code::HostGone, format!(
-            "{} stays unchanged and patches host {host}, which is missing: `kustomize build` of {directory} fails",
-            held.cluster
-        ))
-        .at(held.origin.name())
-        .help(help)
-        .for_cluster(&held.cluster)
-    })
 }

@@ -23,11 +23,9 @@ pub(super) fn chains(
     drained: &BTreeSet<usize>,
     leaving: &BTreeMap<usize, usize>,
 ) -> Result<Vec<HostMove>, DrainVerdict> {
-    let accepted: Vec<OnceCell<Vec<usize>>> =
-        site.node_sets.iter().map(|_| OnceCell::new()).collect();
     let mut search = ChainSearch {
         site,
-        accepted: &accepted,
+        accepted: site.node_sets.iter().map(|_| OnceCell::new()).collect(),
         planned,
         drained,
         state: MoveState::new(site),
@@ -48,7 +46,7 @@ struct ChainSearch<'s, 'r, 'p> {
     site: &'r OccupiedSite<'r>,
     planned: &'s PlannedSite<'p>,
     /// The hosts that each node set may have.
-    accepted: &'s [OnceCell<Vec<usize>>],
+    accepted: Vec<OnceCell<Vec<usize>>>,
     drained: &'s BTreeSet<usize>,
     state: MoveState<'r>,
     tried: usize,

@@ -64,7 +64,8 @@ impl HostOverview {
 
     /// Returns whether this run assigns it.
     pub fn is_new(&self) -> bool {
-        self.assigned.as_ref().is_some_and(|assigned| is_new(assigned.how))
+        let how = self.assigned.as_ref().and_then(|assigned| assigned.how);
+        matches!(how, Some(AssignmentMethod::Added | AssignmentMethod::Adopted))
     }
 }
 
@@ -75,15 +76,12 @@ pub(super) fn overviews(generated: &GeneratedSite, by: Option<&str>) -> Vec<Host
     let keys: BTreeSet<&str> =
         node_sets.flat_map(|set| &set.topology_keys).map(String::as_str).collect();
     let overview = |(host, standing): (&Host, HostStanding)| {
-        let assigned = standing.assigned;
-        let changes = standing.given_back_now
-            || assigned.as_ref().is_some_and(|assigned| is_new(assigned.how));
-        HostOverview {
+        let mut overview = HostOverview {
             key: host.key.clone(),
             state: standing.state,
-            assigned,
+            assigned: standing.assigned,
             given_back_by: standing.given_back_by,
-            changes,
+            changes: standing.given_back_now,
             failed: host.live.error.is_some(),
             deleting: host.live.deleting,
             why_not_free: standing.why_not_free,
@@ -96,12 +94,9 @@ pub(super) fn overviews(generated: &GeneratedSite, by: Option<&str>) -> Vec<Host
                 .collect(),
             facts: explain::facts(site, host, plan),
             place: host.origin.shown(),
-        }
+        };
+        overview.changes |= overview.is_new();
+        overview
     };
     site.inventory.hosts.iter().zip(host_standings(site, plan)).map(overview).collect()
-}
-
-/// Returns whether the assignment is new in this run.
-fn is_new(how: Option<AssignmentMethod>) -> bool {
-    matches!(how, Some(AssignmentMethod::Added | AssignmentMethod::Adopted))
 }

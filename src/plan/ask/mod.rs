@@ -156,10 +156,8 @@ impl<'a> PlannedSite<'a> {
     /// Returns the node sets that lack more hosts under a hypothesis than without it.
     pub fn lacking_more(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
         // A larger node set that cannot be served takes no host from others.
-        let scope = match hypothesis.resized {
-            Some(_) => QuestionScope::Affected,
-            None => QuestionScope::WithShort,
-        };
+        let is_larger = hypothesis.resized.is_some();
+        let scope = if is_larger { QuestionScope::Affected } else { QuestionScope::WithShort };
         let mut lacking = self.lacking_in(scope, hypothesis);
         lacking.retain(|lacking| lacking.more() > 0);
         lacking
