@@ -15,16 +15,12 @@ use crate::site::request::Cluster;
 
 /// Returns whether a copy of a cluster can exist.
 pub(super) fn is_copyable(cluster: &Cluster) -> bool {
-    hosts_of(&[(cluster, 1)]) > 0 && !cluster.node_sets.values().any(|set| set.is_named())
+    hosts_of(cluster) > 0 && !cluster.node_sets.values().any(|set| set.is_named())
 }
 
-/// Returns the number of hosts of one set.
-fn hosts_of(mix: &[(&Cluster, usize)]) -> usize {
-    let of = |cluster: &Cluster| {
-        cluster.node_sets.values().map(|node_set| node_set.wanted()).sum::<usize>()
-    };
-    let hosts = mix.iter().map(|(cluster, copies)| copies * of(cluster));
-    hosts.sum()
+/// Returns the number of hosts of a copy.
+fn hosts_of(cluster: &Cluster) -> usize {
+    cluster.node_sets.values().map(|node_set| node_set.wanted()).sum()
 }
 
 /// Returns how many copies of each cluster fit. Equal requests have equal answers.
@@ -79,7 +75,7 @@ pub(super) fn sets(planned: &PlannedSite<'_>, mix: &[(&Cluster, usize)]) -> Copy
     };
     CopyMix {
         shares: mix.iter().map(share).collect(),
-        hosts: hosts_of(mix),
+        hosts: mix.iter().map(|(cluster, copies)| copies * hosts_of(cluster)).sum(),
         fit,
         is_proven: is_proven(&one_more),
         scarce: scarce(one_more, site.inventory.hosts.len()),

@@ -354,10 +354,9 @@ pub fn capacity(
         kind.node_sets.dedup();
     }
     let hosts = site.inventory.hosts.len();
-    let lacking = lacking.into_iter();
     Ok(Capacity {
         version: VERSION,
-        lacking: lacking.map(|lacking| LackingNodeSet::new(lacking, hosts)).collect(),
+        lacking: lacking.into_iter().map(|it| LackingNodeSet::new(it, hosts)).collect(),
         purchase,
         clusters: copies(&planned, &copyable),
         mix: (!mix.is_empty()).then(|| sets(&planned, &mix)),

@@ -181,20 +181,18 @@ pub fn drain(
     let gone = emptied.copied().collect();
     let hypothesis = PlanHypothesis { gone, is_drain: true, ..PlanHypothesis::default() };
     let answer = answer(&occupied, &planned, &hypothesis, &places.leaving);
-    let verdict = match &answer {
-        Ok(_) if !places.bound.is_empty() => DrainVerdict::Impossible,
-        Ok(_) => DrainVerdict::Planned,
-        Err((verdict, _)) => *verdict,
+    let (mut verdict, moves, has_fewest_moves, lacking) = match answer {
+        Ok((moves, has_fewest)) => (DrainVerdict::Planned, moves, has_fewest, Vec::new()),
+        Err((verdict, lacking)) => (verdict, Vec::new(), false, lacking),
     };
-    let purchase = (answer.is_err() && places.bound.is_empty()).then(|| {
-        purchase(&planned, &hypothesis, |labels| {
+    let mut bought = None;
+    if !places.bound.is_empty() && verdict == DrainVerdict::Planned {
+        verdict = DrainVerdict::Impossible;
+    } else if places.bound.is_empty() && verdict != DrainVerdict::Planned {
+        bought = purchase(&planned, &hypothesis, |labels| {
             selectors.iter().any(|selector| selector.matches(labels))
-        })
-    });
-    let (moves, has_fewest_moves, lacking) = match answer {
-        Ok((moves, has_fewest)) => (moves, has_fewest, Vec::new()),
-        Err((_, lacking)) => (Vec::new(), false, lacking),
-    };
+        });
+    }
     let steps = steps(&occupied, &moves, &places, at_once);
     let remaining = site.inventory.hosts.len() - drained.len();
     let lacking = lacking.into_iter().map(|lacking| LackingNodeSet::new(lacking, remaining));
@@ -216,7 +214,7 @@ pub fn drain(
         unused: places.unused.iter().map(key).collect(),
         bound: places.bound,
         lacking: lacking.collect(),
-        purchase: purchase.flatten(),
+        purchase: bought,
     }
 }
 
