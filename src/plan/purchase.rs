@@ -360,7 +360,7 @@ fn label_choices(demand: &NodeSetDemand<'_>, hosts: &[Host]) -> Vec<Labels> {
             // Each host gets a value in any case.
             continue;
         }
-        let mut values = sufficient_values(key, named, needs, hosts);
+        let mut values = sufficient_values(key, needs, hosts);
         if is_single {
             let is_usable = |value: &String| match demand.settled_limit() {
                 Some(limit) => limit.domains.contains_key(value.as_str()),
@@ -397,23 +397,19 @@ fn label_choices(demand: &NodeSetDemand<'_>, hosts: &[Host]) -> Vec<Labels> {
 
 /// Returns the values of a label with which a host meets all requirements on it, the most common among
 /// hosts first.
-fn sufficient_values(
-    key: &str,
-    named: &BTreeSet<&str>,
-    needs: &Needs<'_>,
-    hosts: &[Host],
-) -> Vec<String> {
+fn sufficient_values(key: &str, needs: &Needs<'_>, hosts: &[Host]) -> Vec<String> {
+    let requirements = needs.requirements.iter().map(|(requirement, _)| requirement);
+    let requirements = requirements.filter(|requirement| required_label(requirement) == key);
+    let named = requirements.clone().flat_map(named_values).map(String::as_str);
     // A label without a value exists.
-    let candidates = named.iter().copied().chain([""]);
+    let candidates = named.chain([""]);
     let mut counts: BTreeMap<&str, usize> = candidates.map(|value| (value, 0)).collect();
     for value in hosts.iter().filter_map(|host| host.labels.get(key)) {
         *counts.entry(value).or_default() += 1;
     }
     let is_sufficient = |value: &&str| {
         let labels = BTreeMap::from([(key.to_owned(), (*value).to_owned())]);
-        needs.requirements.iter().all(|(requirement, _)| {
-            required_label(requirement) != key || requirement.matches(&labels)
-        })
+        requirements.clone().all(|requirement| requirement.matches(&labels))
     };
     let mut values: Vec<&str> = counts.keys().copied().filter(is_sufficient).collect();
     values.sort_by(|a, b| counts[b].cmp(&counts[a]).then_with(|| natural(a, b)));

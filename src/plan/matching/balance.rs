@@ -40,7 +40,6 @@ struct ExchangeSearch<'m, 'a> {
     costs: &'m ExchangeCosts,
     /// The least known cost of each node, with the node before it.
     reached: HashMap<FlowNode, (i64, Option<FlowNode>)>,
-    queue: VecDeque<FlowNode>,
     steps: &'m mut usize,
 }
 
@@ -109,7 +108,6 @@ impl Matching<'_> {
                 matching: self,
                 costs: costs.get_or_insert_with(|| ExchangeCosts::new(self)),
                 reached: HashMap::new(),
-                queue: VecDeque::new(),
                 steps: &mut *steps,
             };
             search.run(demand, pick)
@@ -161,8 +159,8 @@ impl ExchangeSearch<'_, '_> {
         let given_up = Exchange { demand, unit: pick, takes: false };
         let gain = self.host_cost(demand, domain, 0) + self.tier_cost(demand, class);
         self.reached.insert(start, (-gain, None));
-        self.queue.push_back(start);
-        while let Some(node) = self.queue.pop_front() {
+        let mut queue = VecDeque::from([start]);
+        while let Some(node) = queue.pop_front() {
             let (cost, _) = self.reached[&node];
             if let FlowNode::Class(reached) = node
                 && (self.matching.is_free(reached) || reached == class)
@@ -185,7 +183,7 @@ impl ExchangeSearch<'_, '_> {
                     return Some(self.exchanges(&cycle));
                 }
                 self.reached.insert(next, (total, Some(node)));
-                self.queue.push_back(next);
+                queue.push_back(next);
             }
             if *self.steps > MOST_STEPS {
                 return None;
