@@ -176,36 +176,30 @@ pub(super) fn adopted_by_legacy_labels(
     let label = host.assignment.legacy_key?;
     let message =
         format!("{cluster} adopts host {} ({part}) by labels of an older generation", host.key);
-    let help = match legacy_label_removal(host) {
-        Some(command) => format!(
-            "it gets the current labels beside them; when nothing needs the older ones any more, remove them:\n{command}"
-        ),
-        None => "today's labels take their place".to_owned(),
+    // Labels in a manifest are patched away. Labels on the live object belong to whoever set them.
+    let stays = |label: &&String| {
+        assignment::LEGACY_LABELS.contains(&label.as_str())
+            && !host.assignment.in_manifest.contains(label)
+    };
+    let staying: Vec<&String> = host.assignment.in_snapshot.iter().filter(stays).collect();
+    let help = if staying.is_empty() {
+        "today's labels take their place".to_owned()
+    } else {
+        format!(
+            "it gets the current labels beside them; when nothing needs the older ones any more, remove them:\n{}",
+            removal_command(host, staying)
+        )
     };
     let finding = Finding::new(Code::AdoptedByOlderLabels, message).help(help);
     Some(finding.at(origin.at(["metadata", "labels", label])).for_cluster(cluster))
 }
 
-/// Returns the command that removes the assignment labels of a host.
-pub(super) fn removal_command(host: &Host) -> String {
-    without_labels(host, host.assignment.in_snapshot.iter())
-}
-
-/// Returns the command that removes the legacy labels that no file of this repo can remove.
-///
-/// Labels in a manifest are patched away. Labels on the live object belong to whoever set them.
-fn legacy_label_removal(host: &Host) -> Option<String> {
-    let stays = |label: &&String| {
-        assignment::LEGACY_LABELS.contains(&label.as_str())
-            && !host.assignment.in_manifest.contains(label)
-    };
-    let mut stay = host.assignment.in_snapshot.iter().filter(stays).peekable();
-    stay.peek()?;
-    Some(without_labels(host, stay))
-}
-
-fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a String>) -> String {
-    let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
+/// Returns the command that removes labels of a host.
+pub(super) fn removal_command<'a>(
+    host: &Host,
+    labels: impl IntoIterator<Item = &'a String>,
+) -> String {
+    let labels: Vec<String> = labels.into_iter().map(|label| format!("{label}-")).collect();
     let HostKey { namespace, name } = &host.key;
     format!("kubectl label baremetalhost -n {namespace} {name} {}", labels.join(" "))
 }

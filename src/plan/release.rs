@@ -117,7 +117,8 @@ fn label_removal(site: &Site, host: &Host) -> String {
             owner.manager()
         )
     });
-    format!("{owner}: remove them, then take a new snapshot\n{}", removal_command(host))
+    let command = removal_command(host, &host.assignment.in_snapshot);
+    format!("{owner}: remove them, then take a new snapshot\n{command}")
 }
 
 /// Returns the declared hosts without a cluster whose manifests have assignment labels. Hosts of
