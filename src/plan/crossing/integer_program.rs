@@ -55,20 +55,17 @@ pub(super) enum SolverAnswer {
 /// domains by pool.
 type ClassProperties = (Option<usize>, Vec<usize>, Vec<(usize, Vec<Limit>)>);
 
-/// A variable: the number of hosts that a demand takes of a group of equal classes.
-struct TakeVariable {
-    demand: usize,
-    group: usize,
-}
-
 impl Question<'_> {
     /// Answers within a share of the remaining steps: simplex iterations, weighted with the size of the
     /// program.
     pub(super) fn answer(&self, budget: &mut u64, share: u64) -> SolverAnswer {
         let problem = &self.candidates.instance.problem;
-        let (groups, sizes) = self.groups();
+        let groups = self.groups();
+        let size = |(_, classes): &(_, Vec<usize>)| classes.iter().map(|it| self.hosts[*it]).sum();
+        let sizes: Vec<usize> = groups.iter().map(size).collect();
         let mut program = LinearRows::default();
-        let mut takes: Vec<TakeVariable> = Vec::new();
+        // Demand and group of each variable: the number of hosts that a demand takes of a group.
+        let mut takes: Vec<(usize, usize)> = Vec::new();
         let mut limited: BTreeMap<(usize, Limit), (Vec<usize>, usize)> = BTreeMap::new();
         let mut counted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
@@ -104,11 +101,11 @@ impl Question<'_> {
                 for quota in of.quotas.iter().filter(|quota| quotas.contains(quota)) {
                     counted.entry(*quota).or_default().push(take);
                 }
-                takes.push(TakeVariable { demand, group });
+                takes.push((demand, group));
             }
         }
-        let by_demand = grouped(takes.iter().enumerate().map(|(at, take)| (take.demand, at)));
-        let by_group = grouped(takes.iter().enumerate().map(|(at, take)| (take.group, at)));
+        let by_demand = grouped(takes.iter().enumerate().map(|(at, (demand, _))| (*demand, at)));
+        let by_group = grouped(takes.iter().enumerate().map(|(at, (_, group))| (*group, at)));
         let bounds = program.bounds.clone();
         let most = |takes_of: &[usize]| takes_of.iter().map(|at| bounds[*at]).sum::<usize>();
         let missing = self.missing;
@@ -152,8 +149,8 @@ impl Question<'_> {
         }
     }
 
-    /// Groups equal classes, and returns the number of hosts of each group.
-    fn groups(&self) -> (Vec<(ClassProperties, Vec<usize>)>, Vec<usize>) {
+    /// Groups equal classes.
+    fn groups(&self) -> Vec<(ClassProperties, Vec<usize>)> {
         let problem = &self.candidates.instance.problem;
         let pools: BTreeSet<usize> =
             self.demands.iter().map(|demand| problem.demands[*demand].pool).collect();
@@ -169,28 +166,23 @@ impl Question<'_> {
                 class_pools.entry(candidate.class).or_default().push((pool, limits));
             }
         }
-        let groups = grouped_in_order(class_pools.into_iter().map(|(class, pools)| {
+        grouped_in_order(class_pools.into_iter().map(|(class, pools)| {
             let quotas = problem.counts(class).to_vec();
             ((problem.reserved[class], quotas, pools), class)
-        }));
-        let sizes = groups
-            .iter()
-            .map(|(_, classes)| classes.iter().map(|class| self.hosts[*class]).sum())
-            .collect();
-        (groups, sizes)
+        }))
     }
 
     /// Translates the values of variables into classes.
     fn hosts_of(
         &self,
-        takes: &[TakeVariable],
+        takes: &[(usize, usize)],
         values: &[usize],
         groups: &[(ClassProperties, Vec<usize>)],
     ) -> Vec<(usize, usize)> {
         let mut free = self.hosts.to_vec();
         let mut missing: HashMap<usize, usize> = HashMap::new();
         let mut placed = Vec::new();
-        for (TakeVariable { demand, group }, value) in takes.iter().zip(values) {
+        for ((demand, group), value) in takes.iter().zip(values) {
             let missing = missing.entry(*demand).or_insert_with(|| (self.missing)(*demand));
             let mut wanted = (*value).min(*missing);
             *missing -= wanted;
