@@ -195,23 +195,6 @@ impl<'h> MatchingHosts<'h> {
         domains.len() + unlabelled
     }
 
-    /// Returns whether further hosts in these domains do not help a node set.
-    fn is_closed(
-        &self,
-        demand: &NodeSetDemand<'_>,
-        limits: &DemandLimits,
-        domains: &[Option<&str>],
-    ) -> bool {
-        numbered(domains).any(|(at, domain)| {
-            let key = demand.node_set.topology_keys[at].as_str();
-            demand.domains.contains(&(key, domain))
-                || match &limits.closed {
-                    Some((closed_key, closed)) if closed_key == key => closed.contains(domain),
-                    _ => self.usable_domains.contains(&(at, domain)),
-                }
-        })
-    }
-
     /// Counts the hosts that would help a node set if rules did not refuse them, except some: those that
     /// one rule refuses, and the others.
     fn refused(
@@ -232,7 +215,15 @@ impl<'h> MatchingHosts<'h> {
             if rules.is_empty() {
                 continue;
             }
-            let is_closed = self.is_closed(demand, limits, domains);
+            // Further hosts in these domains do not help the node set.
+            let is_closed = numbered(domains).any(|(at, domain)| {
+                let key = demand.node_set.topology_keys[at].as_str();
+                demand.domains.contains(&(key, domain))
+                    || match &limits.closed {
+                        Some((closed_key, closed)) if closed_key == key => closed.contains(domain),
+                        _ => self.usable_domains.contains(&(at, domain)),
+                    }
+            });
             let (over_quota, within): (Vec<usize>, Vec<usize>) =
                 left(members, excepted).partition(is_over_quota);
             *counts.entry((rules, is_closed, true)).or_default() += over_quota.len();
