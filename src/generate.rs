@@ -318,10 +318,7 @@ pub(crate) fn generate_by(
     if writes {
         progress(Stage::Comparing);
     }
-    let compare = || {
-        let output = &site.settings.output;
-        compare(repo, output, &site.state, &tree, &new_files, &kept)
-    };
+    let compare = || compare(repo, &site, &tree, &new_files, &kept);
     // Both are serial in part.
     let (lints, compared) = rayon::join(
         || warns.then(|| lint(&site, &plan, &except)),

@@ -52,13 +52,9 @@ impl ChangedOutput<'_> {
         in_builds.chain(by_agents).collect()
     }
 
-    /// Returns why a path of the output cannot be listed in a kustomization, or applied by an agent,
-    /// which needs no kustomization. Also returns what to do.
-    fn why_missing(
-        &self,
-        path: &Utf8Path,
-        needs_kustomization: bool,
-    ) -> Option<(&'static str, String)> {
+    /// Returns why a path of the output cannot be listed in a kustomization, or else applied by an
+    /// agent, which needs no kustomization. Also returns what to do.
+    fn why_missing(&self, path: &Utf8Path, is_listed: bool) -> Option<(&'static str, String)> {
         let files = || kustomization::FILE_NAMES.iter().map(|file| path.join(file));
         let is_deleted =
             |path: &Utf8Path| self.changes.get(path).is_some_and(|change| change.after.is_none());
@@ -83,15 +79,14 @@ impl ChangedOutput<'_> {
         let creates = below.next().is_some_and(|(file, _)| file.starts_with(path));
         if creates || self.repo.kind(path).is_some() {
             let help = "list what is below it, or remove this entry".to_owned();
-            return needs_kustomization
-                .then_some(("which has no kustomization, so it does not build", help));
+            return is_listed.then_some(("which has no kustomization, so it does not build", help));
         }
         let help = self.overlays_instead_of(path);
         let Site { settings, builds, clusters, .. } = self.site;
         let mut planned = kustomizations_of_output(settings, builds, clusters.keys());
         // An agent may apply services before a cluster has any.
         let is_planned = planned.any(|file| file.starts_with(path));
-        (needs_kustomization || help.is_some() || !is_planned).then(|| {
+        (is_listed || help.is_some() || !is_planned).then(|| {
             let help = help.unwrap_or_else(|| "correct or remove this entry".to_owned());
             ("which does not exist and is not generated, so it does not build", help)
         })

@@ -16,7 +16,7 @@ use crate::base::layout;
 use crate::base::text::{counted, has_conflicts};
 use crate::base::tree::{Tree, TreePath, above};
 use crate::input::load::{EntryKind, Files, ReadError};
-use crate::site::previous::PreviousOutput;
+use crate::site::Site;
 
 pub use worktree::in_worktree;
 
@@ -72,21 +72,16 @@ impl OutputChanges {
     }
 
     /// Returns the generated files of an output directory after the changes, by path relative to it.
-    /// The files in `rendered` are not read.
+    /// The files of the rendered `tree` are not read.
     ///
     /// # Errors
     ///
     /// Fails if a file cannot be read.
-    pub fn applied(
-        &self,
-        repo: &Files,
-        output: &Utf8Path,
-        rendered: &Tree,
-    ) -> Result<Tree, ReadError> {
+    pub fn applied(&self, repo: &Files, output: &Utf8Path, tree: &Tree) -> Result<Tree, ReadError> {
         let unchanged = |path: &Utf8PathBuf| {
             let file = path.strip_prefix(output).ok()?;
             let is_stale = self.files.get(path).is_some_and(|change| change.after.is_none());
-            if is_stale || rendered.contains_key(file.as_str()) || layout::is_leftover(file) {
+            if is_stale || tree.contains_key(file.as_str()) || layout::is_leftover(file) {
                 return None;
             }
             let text = |content: Vec<u8>| {
@@ -97,7 +92,7 @@ impl OutputChanges {
         let files = repo.files_below(output)?;
         let unchanged = files.par_iter().filter_map(unchanged);
         let mut all = unchanged.collect::<Result<Vec<_>, ReadError>>()?;
-        all.extend(rendered.iter().map(|(path, text)| (path.clone(), text.clone())));
+        all.extend(tree.iter().map(|(path, text)| (path.clone(), text.clone())));
         // To sort all is faster than to insert one by one.
         Ok(all.into_iter().collect())
     }
@@ -139,22 +134,22 @@ impl PathComparison {
     }
 }
 
-/// Compares the rendered tree with the output directory.
+/// Compares the rendered tree with the output directory, from which the site's state has been read.
 ///
-/// `state` has been read from this directory. Files in `kept` stay unchanged. Of the tree, only
-/// `new_files` are compared with the disk: all others are known to be up to date.
+/// Files in `kept` stay unchanged. Of the tree, only `new_files` are compared with the disk: all
+/// others are known to be up to date.
 ///
 /// # Errors
 ///
 /// Fails if a file or directory cannot be read.
 pub fn compare(
     repo: &Files,
-    output: &Utf8Path,
-    state: &PreviousOutput,
+    site: &Site,
     tree: &Tree,
     new_files: &BTreeSet<TreePath>,
     kept: &BTreeSet<&str>,
 ) -> Result<(OutputChanges, Vec<Finding>), ReadError> {
+    let (output, state) = (&site.settings.output, &site.state);
     // A link above the output directory could lead out of the repo.
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((OutputChanges::default(), vec![in_the_way(&path, what)]));
@@ -163,11 +158,8 @@ pub fn compare(
     let files: Vec<&Utf8Path> = tree.keys().map(|path| &**path).chain(kept_files).collect();
     let directories = above(files.iter().copied());
     let directories: HashSet<&str> = directories.into_iter().map(Utf8Path::as_str).collect();
-    let clashes: Vec<Finding> = files
-        .iter()
-        .filter(|path| directories.contains(path.as_str()))
-        .map(|path| both(&output.join(path)))
-        .collect();
+    let clashing = files.iter().filter(|path| directories.contains(path.as_str()));
+    let clashes: Vec<Finding> = clashing.map(|path| both(&output.join(path))).collect();
     if !clashes.is_empty() {
         return Ok((OutputChanges::default(), clashes));
     }
