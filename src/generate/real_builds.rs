@@ -22,7 +22,7 @@ use crate::base::tree::Tree;
 use crate::input::load::kustomize::{BuildError, build_in_place, needed_paths};
 use crate::input::load::{Files, texts_of_documents};
 use crate::input::settings::{self, gitops::HostsForm};
-use crate::output::render::{AllowedChanges, PlannedHost, changed_field, planned_hosts};
+use crate::output::render::{AllowedChanges, PlannedHost, planned_hosts};
 
 /// The time limit of a build. Argo CD ends one after 90 s.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -120,12 +120,10 @@ fn reads_any(repo: &Files, directory: &Utf8Path, changed: &BTreeSet<Utf8PathBuf>
 fn directories(rendered: &Tree, generated: &GeneratedSite) -> BTreeMap<Utf8PathBuf, Option<usize>> {
     let site = &generated.site;
     let output = &site.settings.output;
-    let directories: BTreeSet<Utf8PathBuf> = rendered
-        .iter()
-        .filter(|(_, text)| text.contains("\nkind: Kustomization\n"))
-        .filter_map(|(path, _)| path.as_str().strip_suffix(layout::KUSTOMIZATION))
-        .map(|directory| output.join(directory.trim_end_matches('/')))
-        .collect();
+    let files = rendered.iter().filter(|(_, text)| text.contains("\nkind: Kustomization\n"));
+    let built = files.filter_map(|(path, _)| path.as_str().strip_suffix(layout::KUSTOMIZATION));
+    let directories: BTreeSet<Utf8PathBuf> =
+        built.map(|directory| output.join(directory.trim_end_matches('/'))).collect();
     // A directory below another one is part of its build.
     let is_outermost = |directory: &&Utf8PathBuf| {
         let mut above = directory.ancestors().skip(1);
@@ -147,8 +145,7 @@ fn directories(rendered: &Tree, generated: &GeneratedSite) -> BTreeMap<Utf8PathB
         };
         Some((directory?, Some(*index)))
     });
-    let unpatched = outermost.chain(listing).map(|directory| (directory, None));
-    unpatched.chain(patched).collect()
+    outermost.chain(listing).map(|directory| (directory, None)).chain(patched).collect()
 }
 
 /// Builds a directory, and reports what `difference` finds.
@@ -275,7 +272,8 @@ fn difference(
             Some(planned) => planned
                 .difference(before, after)
                 .map(|what| format!("the host `{}` has {what}", planned.host.key)),
-            None => changed_field(&allowed, before, after)
+            None => allowed
+                .changed_field(before, after)
                 .map(|field| format!("the {kind} `{name}` has another value of `{field}`")),
         })
     })

@@ -52,7 +52,7 @@ pub(crate) fn pattern(literal: &'static str) -> Regex {
 
 /// Returns the regex of a literal pattern, which is compiled once, at its first use.
 macro_rules! static_regex {
-    ($literal:expr) => {{
+    ($literal:expr $(,)?) => {{
         static REGEX: std::sync::LazyLock<regex::Regex> =
             std::sync::LazyLock::new(|| $crate::base::text::pattern($literal));
         &*REGEX

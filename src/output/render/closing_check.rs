@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use serde::Deserialize;
 
 use super::Tree;
-use super::object_difference::{AllowedChanges, changed_field};
+use super::object_difference::AllowedChanges;
 use super::planned_hosts::{HostsByDirectory, PlannedHost};
 use crate::base::api::kustomization::Patch;
 use crate::base::finding::{Code, Finding, Place};
@@ -146,7 +146,9 @@ impl RenderedPatches<'_> {
                 Some(planned) => planned
                     .difference(&before.value, &after.value)
                     .map(|what| format!("`{}` would have {what}", planned.host.key)),
-                None => changed_field(self.allowed, &before.value, &after.value)
+                None => self
+                    .allowed
+                    .changed_field(&before.value, &after.value)
                     .map(|field| format!("`{}` would have another value of `{field}`", named())),
             };
             let difference = difference.or_else(|| {

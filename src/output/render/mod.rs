@@ -73,7 +73,7 @@ use directory::RenderedTemplates;
 use new_file::NewFile;
 use shared_files::SharedFiles;
 
-pub(crate) use object_difference::{AllowedChanges, changed_field};
+pub(crate) use object_difference::AllowedChanges;
 pub(crate) use outputs::template_findings;
 pub(crate) use planned_hosts::{HostMetadata, HostsByDirectory, PlannedHost, planned_hosts};
 pub use templates::Templates;

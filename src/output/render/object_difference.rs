@@ -98,25 +98,21 @@ impl AllowedChanges {
     pub(crate) fn new(site: &Site, plan: &Plan) -> Self {
         AllowedChanges { guards: guards(site, None), has_frozen: !plan.frozen.is_empty() }
     }
-}
 
-/// Returns the field in which an object without a planned patch differs from the object in the
-/// build of the repo's own files.
-pub(crate) fn changed_field(
-    allowed: &AllowedChanges,
-    before: &Mapping,
-    after: &Mapping,
-) -> Option<String> {
-    let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
-    let none = PatchedPairs::new();
-    let label = || different_pair(before.labels, after.labels, &none);
-    let annotation = |set| different_pair(before.annotations, after.annotations, set);
-    let pair = match after.object.get("kind").and_then(Value::as_str) {
-        Some(host::KIND) if allowed.has_frozen => None,
-        Some("Secret") if annotation(&allowed.guards).is_none() => label(),
-        _ => label().or_else(|| annotation(&none)),
-    };
-    pair.map(str::to_owned).or_else(|| different_field(&before, &after))
+    /// Returns the field in which an object without a planned patch differs from the object in the
+    /// build of the repo's own files.
+    pub(crate) fn changed_field(&self, before: &Mapping, after: &Mapping) -> Option<String> {
+        let (before, after) = (ComparedObject::new(before), ComparedObject::new(after));
+        let none = PatchedPairs::new();
+        let label = || different_pair(before.labels, after.labels, &none);
+        let annotation = |set| different_pair(before.annotations, after.annotations, set);
+        let pair = match after.object.get("kind").and_then(Value::as_str) {
+            Some(host::KIND) if self.has_frozen => None,
+            Some("Secret") if annotation(&self.guards).is_none() => label(),
+            _ => label().or_else(|| annotation(&none)),
+        };
+        pair.map(str::to_owned).or_else(|| different_field(&before, &after))
+    }
 }
 
 /// An object whose labels and annotations are compared apart from the rest.
@@ -197,7 +193,7 @@ mod tests {
         };
         let changed = |before: &str, after: &str| {
             let read = |text: &str| yaml::from_str::<Mapping>(text).unwrap();
-            changed_field(&allowed, &read(before), &read(after))
+            allowed.changed_field(&read(before), &read(after))
         };
         let guarded = "{kind: Secret, metadata: {name: a, annotations: {guard: 'on'}}}";
         assert_eq!(changed("{kind: Secret, metadata: {name: a}}", guarded), None);
