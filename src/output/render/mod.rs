@@ -126,7 +126,7 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
     let kept = site.state.files_of(unchanged);
     let mut kept: BTreeSet<&str> = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
     if plan.frozen.is_empty() {
-        outputs::render_site(site, plan, templates).for_each(|output| all.extend(output));
+        all.extend(outputs::render_site(site, plan, templates));
     } else {
         kept.extend(site.state.site_files());
     }

@@ -59,20 +59,16 @@ pub(super) fn render_cluster(renderer: &mut Renderer<'_>) -> Vec<String> {
 }
 
 /// Renders the outputs of the site.
-pub(super) fn render_site<'a>(
-    site: &'a Site,
-    plan: &'a Plan,
-    templates: &'a Templates,
-) -> impl Iterator<Item = RenderedTemplates> + 'a {
+pub(super) fn render_site(site: &Site, plan: &Plan, templates: &Templates) -> RenderedTemplates {
+    let mut rendered = RenderedTemplates::default();
     let outputs = site.settings.outputs.iter().filter(|output| output.scope == OutputScope::Site);
-    outputs.map(move |output| {
-        let covers = |labels: &_| output.covers(labels);
-        let values = OutputValues::for_site(site, plan, |cluster| covers(&cluster.labels));
-        let values = Value::from(Serde(values));
+    for output in outputs {
+        let values = Value::from(Serde(OutputValues::for_site(site, plan, output)));
         let target = outputs::site_directory(&output.name);
         let (source, made_from) =
             (TemplateSource::Output(output), site.settings.file().to_string());
         let renderer = DirectoryRenderer::new(site, templates, source, target, made_from);
-        renderer.render(&values)
-    })
+        rendered.extend(renderer.render(&values));
+    }
+    rendered
 }

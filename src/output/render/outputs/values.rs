@@ -15,6 +15,7 @@ use crate::base::api::gitops::GitopsAgent;
 use crate::base::api::host::{NODE_REUSE, without_user};
 use crate::base::api::mac::MacAddress;
 use crate::base::api::names::{ClusterKey, Namespace, NodeName, ObjectName, Part, Role};
+use crate::input::settings::outputs::OutputSettings;
 use crate::output::render::directory::SharedTemplates;
 use crate::output::render::planned_hosts::placed_hosts;
 use crate::plan::{Placement, Plan, topology};
@@ -167,14 +168,10 @@ impl<'a> OutputValues<'a> {
     }
 
     /// Returns the values for the site, with the clusters that an output covers.
-    pub(super) fn for_site(
-        site: &'a Site,
-        plan: &'a Plan,
-        covers: impl Fn(&Cluster) -> bool,
-    ) -> Self {
+    pub(super) fn for_site(site: &'a Site, plan: &'a Plan, output: &OutputSettings) -> Self {
         let clusters = plan.clusters.iter().filter_map(|(key, placed)| {
             let cluster = site.clusters.get(key)?.cluster.as_ref()?;
-            covers(cluster).then(|| OutputCluster::new(site, cluster, placed))
+            output.covers(&cluster.labels).then(|| OutputCluster::new(site, cluster, placed))
         });
         let placed = plan.clusters.values().flat_map(BTreeMap::values).flatten();
         let assigned: HashSet<usize> = placed.map(|placed| placed.host).collect();
