@@ -43,7 +43,8 @@ pub(super) fn render(
         tenant::render(&mut renderer);
     }
     let mut rendered = renderer.rendered;
-    hosts::render(site, cluster, placement, &rendered.host_metadata, &mut rendered.tree);
+    let hosts = hosts::render(site, cluster, placement, &rendered.host_metadata);
+    rendered.tree.extend(hosts);
     let findings = rendered.findings.into_iter();
     let findings = findings.map(|finding| finding.for_cluster(&cluster.key)).collect();
     RenderedTemplates { findings, ..rendered }

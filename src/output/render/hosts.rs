@@ -32,6 +32,7 @@ use crate::base::api::kustomization::listed;
 use crate::base::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::base::finding::{Code, Finding};
 use crate::base::layout::{self, header};
+use crate::base::text::joined;
 use crate::base::text::visible::{push_yaml_text, yaml_text};
 use crate::input::settings::gitops::HostsForm;
 use crate::plan::{Placement, Plan};
@@ -50,30 +51,23 @@ pub(super) fn render(
     cluster: &Cluster,
     placement: &Placement,
     added: &HostMetadata,
-    tree: &mut Tree,
-) {
+) -> Tree {
     let head = header(cluster.origin.made_from().as_str());
     let hosts: Vec<PlannedHost<'_>> = assigned_hosts(site, cluster, placement, added).collect();
-    insert_hosts(site, &hosts, &layout::observed_directory(&cluster.key), &head, tree);
+    host_files(site, &hosts, &layout::observed_directory(&cluster.key), &head)
 }
 
 /// Renders the hosts that no cluster has any more, and the kustomizations of all declared hosts.
 /// `tree` has the rendered files of clusters, and `kept` those that stay as they are on the disk.
 pub(super) fn render_common(site: &Site, plan: &Plan, tree: &mut Tree, kept: &BTreeSet<&str>) {
     let (hosts, head) = (unassigned_hosts(site, plan), header(GIVEN_BACK));
-    insert_hosts(site, &hosts, &layout::released_directory(), &head, tree);
+    tree.extend(host_files(site, &hosts, &layout::released_directory(), &head));
     render_roots(site, plan, tree, kept);
 }
 
-/// Adds the patches of declared hosts, one file per root, and the partial objects of observed hosts,
+/// Returns the patches of declared hosts, one file per root, and the partial objects of observed hosts,
 /// with their kustomization.
-fn insert_hosts(
-    site: &Site,
-    hosts: &[PlannedHost<'_>],
-    observed: &Utf8Path,
-    head: &str,
-    tree: &mut Tree,
-) {
+fn host_files(site: &Site, hosts: &[PlannedHost<'_>], observed: &Utf8Path, head: &str) -> Tree {
     let mut files: BTreeMap<(Option<usize>, &str), String> = BTreeMap::new();
     for planned in hosts {
         let file = match planned.host.evidence {
@@ -84,6 +78,7 @@ fn insert_hosts(
         };
         write_host(files.entry(file).or_insert_with(|| head.to_owned()), site, planned);
     }
+    let mut tree = Tree::new();
     for ((root, file), mut text) in files {
         let path = match root {
             Some(root) => layout::declared_directory(&site.root(root).directory).join(file),
@@ -96,6 +91,7 @@ fn insert_hosts(
         text.shrink_to_fit();
         tree.insert(path.into(), text);
     }
+    tree
 }
 
 /// Renders the kustomization of every root, even without a patch, because an agent applies the
@@ -172,8 +168,7 @@ fn secrets_in_use<'a>(
 
 /// Returns the names of the Secrets that a host names, also as kustomize sees them.
 fn secrets_of(host: &Host) -> BTreeSet<&str> {
-    let fields = host::SECRET_FIELDS.iter();
-    let written = fields.filter_map(|field| host.origin.unsubstituted(field));
+    let written = host::SECRET_FIELDS.iter().filter_map(|field| host.origin.unsubstituted(field));
     host.secrets().chain(written).collect()
 }
 
@@ -181,8 +176,7 @@ fn secrets_of(host: &Host) -> BTreeSet<&str> {
 /// Backslashes would be changed by YAML.
 fn pattern(name: &str) -> String {
     let is_other = |c: char| !c.is_alphanumeric() && !"-_".contains(c);
-    let parts: Vec<String> = name.split('.').map(|part| part.replace(is_other, ".")).collect();
-    parts.join("[.]")
+    joined(name.split('.').map(|part| part.replace(is_other, ".")), "[.]")
 }
 
 /// Appends a patch that guards Secrets of a namespace if the build contains them.
@@ -193,8 +187,8 @@ fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &
     }
     // A regular expression with one name per line. YAML folds each line break into a space, and `
     // ?` makes that space optional.
-    let names: Vec<String> = names.iter().map(|name| pattern(name)).collect();
-    let _ = writeln!(text, "      name: >-\n        {}", names.join("\n        ?|"));
+    let names = joined(names.iter().map(|name| pattern(name)), "\n        ?|");
+    let _ = writeln!(text, "      name: >-\n        {names}");
     text.push_str("    patch: |\n      apiVersion: v1\n      kind: Secret\n      metadata:\n        name: any\n        annotations:\n");
     for (key, value) in guards(site, None) {
         text.push_str("          ");
