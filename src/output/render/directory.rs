@@ -147,14 +147,17 @@ impl<'a> DirectoryRenderer<'a> {
                 }
             }
         }
-        let objects = self.objects(&groups);
+        let mut objects = self.objects(&groups);
         self.add_kustomizations(&groups);
         for (below, group) in &groups {
             self.use_shared(below, group);
         }
         let kustomization =
             self.rendered.tree.get(self.target.join(layout::KUSTOMIZATION).as_str());
-        self.rendered.objects = object_check::built(objects, kustomization, has_own(&groups));
+        if has_own(&groups) {
+            object_check::set_namespace(&mut objects, kustomization);
+        }
+        self.rendered.objects = objects;
         self.rendered
     }
 
@@ -381,8 +384,7 @@ impl<'a> DirectoryRenderer<'a> {
                 self.rendered.findings.push(self.templates.at_own(finding, path));
             }
         }
-        let found =
-            firmware_check::findings(self.site, self.templates, self.hosts, &self.rendered.tree);
+        let found = self.refused_firmware();
         self.rendered.findings.extend(found);
         objects.into_iter().map(|(_, object)| object).collect()
     }

@@ -149,24 +149,16 @@ impl RenderedObject {
     }
 }
 
-/// Returns objects with the namespaces that the kustomization of an output gives them. Those that only
-/// further kustomizations of its own may give are unknown, and their objects are left out.
-pub(super) fn built(
-    mut objects: Vec<RenderedObject>,
-    kustomization: Option<&String>,
-    has_own: bool,
-) -> Vec<RenderedObject> {
-    if !has_own {
-        return objects;
-    }
+/// Gives objects the namespace of the kustomization of an output. Those that only further
+/// kustomizations of its own may give are unknown, and their objects are left out.
+pub(super) fn set_namespace(objects: &mut Vec<RenderedObject>, kustomization: Option<&String>) {
     let read = kustomization.and_then(|text| yaml::from_str::<Kustomization>(text).ok());
     if let Some(namespace) = read.and_then(|read| read.namespace) {
-        for object in &mut objects {
+        for object in &mut *objects {
             object.identity.namespace = Some(namespace.clone());
         }
     }
     objects.retain(|object| object.identity.namespace.is_some());
-    objects
 }
 
 /// Reports objects that two files render: their agents would overwrite and delete each other's.
