@@ -43,14 +43,12 @@ const BYTES_FOR_HOSTS: usize = 4 * BYTES;
 
 /// Returns which limit of the renderings for hosts is exceeded.
 pub(super) fn excess(steps: u64, bytes: usize) -> Option<String> {
-    if steps > STEPS_FOR_HOSTS {
-        return Some(format!(
-            "it takes more than {STEPS_FOR_HOSTS} steps for the hosts of a cluster"
-        ));
-    }
-    (bytes > BYTES_FOR_HOSTS).then(|| {
-        format!("it makes more than {} MiB for the hosts of a cluster", BYTES_FOR_HOSTS >> 20)
-    })
+    let excess = match (steps > STEPS_FOR_HOSTS, bytes > BYTES_FOR_HOSTS) {
+        (true, _) => format!("takes more than {STEPS_FOR_HOSTS} steps"),
+        (false, true) => format!("makes more than {} MiB", BYTES_FOR_HOSTS >> 20),
+        (false, false) => return None,
+    };
+    Some(format!("it {excess} for the hosts of a cluster"))
 }
 
 /// Limits the templates of an environment.

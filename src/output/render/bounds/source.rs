@@ -82,12 +82,12 @@ fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), TemplateRejecti
     let (mut operators, mut alternatives) = (0, 0);
     for token in tokenize(text, false, syntax.clone()) {
         let Ok((token, span)) = token else { return Ok(()) };
+        let rejected = |message: String| Err(TemplateRejection::new(message, start_of(span)));
         match token {
             Token::VariableStart | Token::BlockStart => operators = 0,
             Token::Ident("elif") => alternatives += 1,
             Token::Ident(name) if name.starts_with("__") => {
-                let message = format!("`{name}`: names that begin with `__` are sipgen's own");
-                return Err(TemplateRejection::new(message, start_of(span)));
+                return rejected(format!("`{name}`: names that begin with `__` are sipgen's own"));
             }
             Token::Ident("not" | "and" | "or" | "if" | "else" | "is" | "in") => operators += 1,
             Token::Ident(_)
@@ -103,11 +103,10 @@ fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), TemplateRejecti
         }
         if operators > OPERATORS {
             let message = format!("an expression has more than {OPERATORS} operators and brackets");
-            return Err(TemplateRejection::new(message, start_of(span)));
+            return rejected(message);
         }
         if alternatives > ALTERNATIVES {
-            let message = format!("it has more than {ALTERNATIVES} `elif`");
-            return Err(TemplateRejection::new(message, start_of(span)));
+            return rejected(format!("it has more than {ALTERNATIVES} `elif`"));
         }
     }
     Ok(())

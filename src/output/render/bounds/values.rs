@@ -195,29 +195,25 @@ fn count_growth(
     }
     let widest = numbers.into_iter().map(i64::unsigned_abs).max().unwrap_or_default();
     let widest = usize::try_from(widest).unwrap_or(usize::MAX);
-    let is_wide = widest > WIDEST && matches!(name, "indent" | "tojson" | "block" | "round");
-    let width_of_format = match name {
+    let width = match name {
+        "indent" | "tojson" | "block" | "round" => widest,
         "format" => {
             let runs = text(0).split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
-            runs.map(|run| run.parse().unwrap_or(usize::MAX)).max().unwrap_or_default()
+            let runs = runs.map(|run| run.parse().unwrap_or(usize::MAX));
+            // `*` takes the width from an argument.
+            runs.chain(text(0).contains('*').then_some(widest)).max().unwrap_or_default()
         }
         _ => 0,
     };
-    if is_wide
-        || width_of_format > WIDEST
-        || name == "format" && text(0).contains('*') && widest > WIDEST
-    {
+    if width > WIDEST {
         let message = format!("the filter {name} takes at most {WIDEST} for a width");
         return Err(invalid_operation(message));
     }
     let bytes = match name {
         "replace" => text(0).matches(text(1)).count().saturating_mul(text(2).len()),
         "join" => {
-            let items = values
-                .first()
-                .and_then(|list| list.as_str().map(str::len).or(list.len()))
-                .unwrap_or(weight / ITEM);
-            items.saturating_mul(text(1).len())
+            let items = values.first().and_then(|list| list.as_str().map(str::len).or(list.len()));
+            items.unwrap_or(weight / ITEM).saturating_mul(text(1).len())
         }
         "indent" => (text(0).matches('\n').count() + 1).saturating_mul(widest.max(4)),
         "tojson" | "block" => {
@@ -228,42 +224,38 @@ fn count_growth(
             (weight / ITEM).saturating_mul(weights.iter().skip(1).sum::<usize>() / ITEM) / SEEN
         }
         "batch" | "slice" => widest.saturating_mul(ITEM),
-        "format" => {
-            text(0).matches('%').count().saturating_mul(width_of_format.max(widest.min(WIDEST)))
-        }
+        "format" => text(0).matches('%').count().saturating_mul(width.max(widest.min(WIDEST))),
         _ => 0,
     };
     count(state, bytes)
 }
 
-/// Calls a filter within the limits.
-fn filtered(
-    state: &mut State<'_, '_>,
-    BoundedFilter { name, input, function }: &BoundedFilter,
-    values: &[Value],
-) -> Result<Value, Error> {
-    if *input == FilterInput::OneItem {
-        let text = values.first().and_then(Value::as_str).map_or(0, str::len);
-        count(state, text / SEEN)?;
-        return function.call(state, values);
-    }
-    if let ("tojson", [value]) = (*name, values)
-        && let Some(json) = json::plain(value)
-    {
-        count(state, json.len() + ITEM)?;
-        return Ok(Value::from_safe_string(json));
-    }
-    let mut weights = Vec::with_capacity(values.len());
-    for value in values {
-        weights.push(count_seen(state, value)?);
-        if *input == FilterInput::Items {
-            count_characters(state, value)?;
+impl BoundedFilter {
+    /// Calls the filter within the limits.
+    fn call(&self, state: &mut State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+        if self.input == FilterInput::OneItem {
+            let text = values.first().and_then(Value::as_str).map_or(0, str::len);
+            count(state, text / SEEN)?;
+            return self.function.call(state, values);
         }
+        if let ("tojson", [value]) = (self.name, values)
+            && let Some(json) = json::plain(value)
+        {
+            count(state, json.len() + ITEM)?;
+            return Ok(Value::from_safe_string(json));
+        }
+        let mut weights = Vec::with_capacity(values.len());
+        for value in values {
+            weights.push(count_seen(state, value)?);
+            if self.input == FilterInput::Items {
+                count_characters(state, value)?;
+            }
+        }
+        count_growth(state, self.name, values, &weights)?;
+        let result = made(self.function.call(state, values)?)?;
+        count_made(state, &result)?;
+        Ok(result)
     }
-    count_growth(state, name, values, &weights)?;
-    let result = made(function.call(state, values)?)?;
-    count_made(state, &result)?;
-    Ok(result)
 }
 
 /// Counts a value that is stored in a namespace.
@@ -301,7 +293,7 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     for filter in all_filters() {
         let name = filter.name;
         let bounded = move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
-            filtered(state, &filter, &values.into_values())
+            filter.call(state, &values.into_values())
         };
         environment.add_filter(name, bounded);
     }
