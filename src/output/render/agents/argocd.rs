@@ -2,24 +2,16 @@
 
 use serde_json::json;
 
-use super::{ApplyPolicy, Delivery, DirectoryContent, document, in_source};
+use super::{ApplyPolicy, Delivery, DirectoryContent, Output, document, in_source};
 use crate::base::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
 use crate::base::api::host;
-use crate::base::api::names::Namespace;
-use crate::input::settings::Settings;
 
 /// Finalizer that deletes an Application's objects together with the Application.
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
 
 /// Returns the Application that applies a directory.
-///
-/// `namespace` is that of objects without one: Argo CD applies none of an Application in which it is
-/// missing.
-pub(super) fn application(
-    delivery: &Delivery,
-    settings: &Settings,
-    namespace: Option<&Namespace>,
-) -> String {
+pub(super) fn application(delivery: &Delivery, output: &Output<'_>) -> String {
+    let settings = &output.site.settings;
     let argocd = &settings.argocd;
     let policy = ApplyPolicy::new(delivery.holds);
     let mut metadata = json!({
@@ -43,7 +35,8 @@ pub(super) fn application(
             "syncOptions": policy.sync_options.concat(),
         },
     });
-    if let Some(namespace) = namespace {
+    // Argo CD applies no object of an Application in which the namespace of one is missing.
+    if let Some(namespace) = output.default_namespace(&delivery.directory) {
         spec["destination"]["namespace"] = json!(namespace);
     }
     if delivery.holds == DirectoryContent::Declared {

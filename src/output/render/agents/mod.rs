@@ -124,17 +124,13 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree, kept: &BTreeSet<&str
     };
     let names = AgentObjectNames(name.as_str());
     let made_from = site.settings.file().to_string();
-    let rendered = tree.keys().map(|file| file.as_str());
-    let present = rendered.chain(kept.iter().copied()).collect();
+    let present = tree.keys().map(|file| file.as_str()).chain(kept.iter().copied()).collect();
     let clusters = plan.clusters.keys().chain(&plan.frozen).collect();
     let output = Output { site, names, present, clusters };
     for delivery in deliveries(&output, agent) {
         let object = match agent {
             GitopsAgent::Flux => flux::kustomization(&delivery, &site.settings),
-            GitopsAgent::Argocd => {
-                let namespace = output.default_namespace(&delivery.directory);
-                argocd::application(&delivery, &site.settings, namespace)
-            }
+            GitopsAgent::Argocd => argocd::application(&delivery, &output),
         };
         let file = files
             .entry(directory.join(&delivery.file).into())
@@ -234,8 +230,7 @@ struct Output<'a> {
 
 impl<'a> Output<'a> {
     fn is_built(&self, directory: &Utf8Path) -> bool {
-        let kustomization = directory.join(layout::KUSTOMIZATION);
-        self.present.contains(kustomization.as_str())
+        self.present.contains(directory.join(layout::KUSTOMIZATION).as_str())
     }
 
     /// Returns the object that applies a directory, if a generated one does: it is built, and none of
@@ -274,11 +269,7 @@ impl<'a> Output<'a> {
     /// Returns the objects for a cluster: that of its services, which depend on their definitions,
     /// and that of its observed hosts, which follow them; or that of its installer, which follows all
     /// its hosts, because they are labeled before anything is installed on them.
-    fn cluster(
-        &self,
-        cluster: &ClusterKey,
-        definitions: &[Delivery],
-    ) -> impl Iterator<Item = Delivery> {
+    fn cluster(&self, cluster: &ClusterKey, crds: &[Delivery]) -> impl Iterator<Item = Delivery> {
         let (directory, file) = (layout::cluster_directory(cluster), layout::patch_file(cluster));
         let delivery = |part, directory, holds| {
             self.delivery(self.names.cluster_object(part, cluster), directory, holds, &file)
@@ -301,7 +292,7 @@ impl<'a> Output<'a> {
             let files = files.take_while(|file| file.starts_with(&above));
             let required = files.filter_map(|file| required_definitions(Utf8Path::new(*file)));
             let required: BTreeSet<&str> = required.collect();
-            let required = definitions.iter().filter(|it| required.contains(it.directory.as_str()));
+            let required = crds.iter().filter(|it| required.contains(it.directory.as_str()));
             (DirectoryContent::Services, required.map(name).collect())
         };
         let applied = delivery("services", directory, holds).map(|it| Delivery { after, ..it });

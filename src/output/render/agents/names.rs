@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use crate::base::api::names::ClusterKey;
+use crate::base::text::joined;
 
 /// Maximum length of a label value.
 const LONGEST: usize = 63;
@@ -31,21 +32,18 @@ impl AgentObjectNames<'_> {
     /// Joins the site's prefix, the kind of a directory and the rest. A rest that is invalid or too
     /// long is replaced, with a hash that keeps it unique.
     pub(super) fn name(self, kind: &str, rest: &str, is_plain: bool) -> String {
-        let parts: Vec<&str> =
-            [self.0, kind, rest].into_iter().filter(|part| !part.is_empty()).collect();
-        let whole = parts.join(".");
+        let parts = [self.0, kind, rest].into_iter().filter(|part| !part.is_empty());
+        let whole = joined(parts, ".");
         if is_plain && whole.len() <= LONGEST {
             return whole;
         }
         // The hash covers the whole name, so shortened names stay distinct.
         let hash = format!("{:.10x}", Sha256::digest(whole.as_bytes()));
         let lowercase = whole.to_ascii_lowercase();
-        let labels: Vec<&str> = lowercase
-            .split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-')
-            .map(|label| label.trim_matches('-'))
-            .filter(|label| !label.is_empty())
-            .collect();
-        let short: String = labels.join(".").chars().take(LONGEST - hash.len() - 1).collect();
+        let is_other = |c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-';
+        let labels = lowercase.split(is_other).map(|label| label.trim_matches('-'));
+        let labels = joined(labels.filter(|label| !label.is_empty()), ".");
+        let short: String = labels.chars().take(LONGEST - hash.len() - 1).collect();
         format!("{}-{hash}", short.trim_end_matches(['-', '.']))
     }
 }
