@@ -67,9 +67,7 @@ fn acquire(
         .map_err(|source| LockError::Unreadable { directory: name(), source })?;
     for _ in 0..TRIES {
         match lock(&file) {
-            Ok(()) => {
-                return Ok(Lock { _directory: Some(file) });
-            }
+            Ok(()) => return Ok(Lock { _directory: Some(file) }),
             // The file system does not support locks.
             Err(TryLockError::Error(_)) => return Ok(Lock { _directory: None }),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),

@@ -102,7 +102,8 @@ fn misfits(
 ) -> Vec<Finding> {
     let directory = path.parent().unwrap_or(path);
     let service = service_of(site, path);
-    let output = output_of(site, path);
+    let part = outputs::part_of(path).map(|(part, _)| part);
+    let output = part.filter(|part| site.settings.outputs.iter().any(|it| it.name == *part));
     let is_own_shared = |shared: &Utf8Path| {
         let own = |name: &str| layout::shared_directory(&outputs::template_directory(name), "");
         output.is_none_or(|name| shared.starts_with(own(name)))
@@ -167,8 +168,7 @@ fn shared_bytes(
     kustomization: &Kustomization,
     name: &Option<String>,
 ) -> usize {
-    let entries = kustomization.resources.iter().flatten();
-    let sizes = entries.filter_map(|entry| {
+    let sizes = kustomization.resources.iter().flatten().filter_map(|entry| {
         let directory = layout::shared_directory_of(path, entry)?;
         let text = tree.get(directory.join(layout::KUSTOMIZATION).as_str())?;
         let kustomization: Kustomization = yaml::from_str(text).ok()?;
@@ -200,12 +200,6 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &ClusterServic
     let advice = &service.kind.too_large;
     place.extend(advice.field.as_deref().map(RouteStep::from));
     finding.at(cluster.origin.at(place)).help(&advice.help)
-}
-
-/// Returns the name of the output that renders a file.
-fn output_of<'a>(site: &Site, path: &'a Utf8Path) -> Option<&'a str> {
-    let (part, _) = outputs::part_of(path)?;
-    site.settings.outputs.iter().any(|output| output.name == part).then_some(part)
 }
 
 /// Returns whether an entry of a kustomization leaves its directory.

@@ -231,8 +231,7 @@ impl<'a> PlannedHost<'a> {
 
     /// Returns the keys of the labels that its patch removes.
     pub(super) fn removed_labels(&self) -> impl Iterator<Item = &str> {
-        let removed = self.labels.iter().filter(|(_, value)| value.is_none());
-        removed.map(|(key, _)| &**key)
+        self.labels.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| &**key)
     }
 }
 

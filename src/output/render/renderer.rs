@@ -55,14 +55,11 @@ impl<'a> Renderer<'a> {
     }
 
     fn part<'h>(
-        &self,
+        &'h self,
         source: TemplateSource<'h>,
         target: Utf8PathBuf,
         hosts: &'h [&'h Host],
-    ) -> DirectoryRenderer<'h>
-    where
-        'a: 'h,
-    {
+    ) -> DirectoryRenderer<'h> {
         let made_from = self.cluster.origin.made_from().to_string();
         let mut part = DirectoryRenderer::new(self.site, self.templates, source, target, made_from);
         (part.shared, part.hosts) = (Some(self.shared), hosts);

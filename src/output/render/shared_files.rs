@@ -85,14 +85,13 @@ impl SharedFiles {
     pub(super) fn into_files(self, directories: &BTreeSet<Utf8PathBuf>) -> Tree {
         let all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let used = all.into_iter().filter(|(_, directory)| directories.contains(&directory.path));
-        let files = used.flat_map(|(texts, directory)| {
-            let valid = texts
-                .into_iter()
-                .filter(|(template, _)| !directory.invalid.contains(template))
-                .map(|(template, text)| (directory.file(&template).into(), text));
-            valid.collect::<Vec<_>>()
-        });
-        files.collect()
+        let mut files = Tree::new();
+        for (mut texts, directory) in used {
+            texts.retain(|(template, _)| !directory.invalid.contains(template));
+            let texts = texts.into_iter();
+            files.extend(texts.map(|(template, text)| (directory.file(&template).into(), text)));
+        }
+        files
     }
 }
 

@@ -15,7 +15,7 @@ use super::json::tojson;
 use super::yaml_block::block;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::layout::outputs::OUTPUTS;
-use crate::base::text::embedded;
+use crate::base::text::{embedded, joined};
 use crate::input::settings::outputs::OutputSettings;
 
 pub use own::alike;
@@ -90,9 +90,8 @@ impl Templates {
             Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
         let mut findings = Vec::new();
         // Own templates could include a built-in one any number of times.
-        for (name, text) in embedded::templates().filter(|_| !is_built_in) {
-            findings.extend(templates.add(name, text.to_owned()));
-        }
+        let built_in = embedded::templates().filter(|_| !is_built_in);
+        findings.extend(built_in.filter_map(|(name, text)| templates.add(name, text.to_owned())));
         for (file, text) in own {
             let Ok(name) = file.strip_prefix(directory) else { continue };
             let name = name.as_str().to_owned();
@@ -262,6 +261,5 @@ fn at_hand(context: &Value) -> String {
         let dots = if cut.len() < text.len() { "…" } else { "" };
         Some(format!("{key} = {cut}{dots}"))
     };
-    let lines: Vec<String> = context.try_iter().into_iter().flatten().filter_map(line).collect();
-    lines.join("\n")
+    joined(context.try_iter().into_iter().flatten().filter_map(line), "\n")
 }

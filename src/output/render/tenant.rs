@@ -99,9 +99,7 @@ fn values<'a>(renderer: &Renderer<'a>, pools: Vec<PinnedPool>) -> TenantValues<'
         labels.retain(|key, _| !host_labels.contains_key(key));
     }
     let mut endpoints = host_selectors(&host_labels, &roles);
-    for service in &cluster.services {
-        endpoints.extend(service.endpoints());
-    }
+    endpoints.extend(cluster.services.iter().flat_map(|service| service.endpoints()));
     let templates = cluster.machine_templates.iter().filter(|template| !template.is_of_class);
     let pinned = templates.map(|it| PinnedTemplate { name: exactly(&it.name), labels: &it.labels });
     TenantValues {

@@ -75,15 +75,13 @@ pub(super) fn kustomization(text: &str) -> Result<(), InvalidRendering> {
 
 /// Parses YAML.
 pub(super) fn values(text: &str) -> Result<Vec<Value>, InvalidRendering> {
-    let documents = load::texts_of_documents(text).map(yaml::from_str);
-    if let Ok(values) = documents.collect() {
+    if let Ok(values) = load::texts_of_documents(text).map(yaml::from_str).collect() {
         return Ok(values);
     }
     // Lines in errors are those of the whole text.
-    yaml_serde::Deserializer::from_str(text)
-        .map(Value::deserialize)
-        .collect::<Result<_, _>>()
-        .map_err(|error| InvalidRendering::new("YAML", error.to_string()))
+    let read: Result<_, _> =
+        yaml_serde::Deserializer::from_str(text).map(Value::deserialize).collect();
+    read.map_err(|error: yaml_serde::Error| InvalidRendering::new("YAML", error.to_string()))
 }
 
 /// Fields of every object.

@@ -189,8 +189,7 @@ impl<'a> PreparedChanges<'a> {
             removed.push(path);
         }
         // Git has no empty directories, so none is left behind.
-        let above = above(removed).into_iter();
-        remove_empty(&above.map(|path| self.root.join(path)).collect());
+        remove_empty(&above(removed).into_iter().map(|path| self.root.join(path)).collect());
         Ok(())
     }
 }

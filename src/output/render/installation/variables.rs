@@ -60,10 +60,8 @@ pub(super) fn shared_variables(
         }
     }
     variables.extend(settings.variables.iter().map(|(name, value)| (name.as_str(), value.clone())));
-    let text: String = variables
-        .iter()
-        .map(|(name, value)| format!("{}: {value}\n", Value::from(*name)))
-        .collect();
+    let line = |(name, value): (&&str, &Value)| format!("{}: {value}\n", Value::from(*name));
+    let text: String = variables.iter().map(line).collect();
     (!variables.is_empty()).then_some((SHARED_VARIABLES, text))
 }
 
