@@ -55,8 +55,10 @@ use crate::base::finding::Severity;
 use crate::base::grouping::grouped_in_order;
 use crate::base::text::visible::visible;
 use crate::base::text::{abbreviated, counted};
+use crate::generate::GeneratedSite;
 use crate::output::render::values::TemplateValue;
 use crate::setup::migrate::{MigratedDocument, Migration};
+use crate::site::sites::Location;
 
 pub use capacity::capacity;
 pub use catalogue::{code_as_json, codes, codes_as_markdown, explain_code};
@@ -84,6 +86,9 @@ pub use summary::{failure, summary, summary_of_sites};
 pub use text::ReportText;
 use text::styled;
 pub use what_if::{WhatIf, consequences};
+
+/// The runs of a repo's sites.
+type SiteRuns<'r> = [(&'r Location, GeneratedSite)];
 
 /// Formats the heading of one of several sites.
 pub fn site(name: &str) -> ReportText {
@@ -129,8 +134,7 @@ fn write_more(out: &mut ReportText, indent: usize, count: usize, noun: &str, rem
 
 /// Returns the width of a column in characters.
 fn width(cells: impl IntoIterator<Item = impl AsRef<str>>) -> usize {
-    let widths = cells.into_iter().map(|cell| cell.as_ref().chars().count());
-    widths.max().unwrap_or_default()
+    cells.into_iter().map(|cell| cell.as_ref().chars().count()).max().unwrap_or_default()
 }
 
 /// Returns the entries to show, in their order of the list, and the number of others. Unless `all`

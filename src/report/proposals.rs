@@ -1,11 +1,10 @@
 //! Result and next steps of `sipgen init`.
 
-use super::{ADDED, FAINT, ReportText, WARNING, one_line, styled, width, write_heading};
+use super::{ADDED, FAINT, ReportText, SiteRuns, WARNING, one_line, styled, width, write_heading};
 use crate::base::text::{abbreviated, counted};
-use crate::generate::{GeneratedSite, OPT_IN};
+use crate::generate::OPT_IN;
 use crate::plan::host_state::{HostState, host_standings};
 use crate::setup::init::{FileAction, Proposal};
-use crate::site::sites::Location;
 
 /// CI variable that only the repo's owners can set.
 const INSTALLED_FROM: &str = "SIPGEN_WHEEL";
@@ -13,10 +12,7 @@ const CLUSTERS_SHOWN: usize = 3;
 
 /// Formats the proposed files, followed by the lines that people have to add, and by the next steps
 /// if the files are on disk: then `runs` are those of the repo's sites.
-pub fn proposals(
-    proposals: &[Proposal],
-    runs: Option<&[(&Location, GeneratedSite)]>,
-) -> ReportText {
+pub fn proposals(proposals: &[Proposal], runs: Option<&SiteRuns<'_>>) -> ReportText {
     let mut out = ReportText::default();
     let written = runs.is_some();
     let width = width(proposals.iter().map(|proposal| &proposal.path));
@@ -50,11 +46,7 @@ pub fn proposals(
 }
 
 /// Lists the inputs, and the manual steps.
-fn write_next_steps(
-    out: &mut ReportText,
-    proposals: &[Proposal],
-    runs: &[(&Location, GeneratedSite)],
-) {
+fn write_next_steps(out: &mut ReportText, proposals: &[Proposal], runs: &SiteRuns<'_>) {
     let sites = || runs.iter().map(|(_, run)| &run.site);
     let requests: usize = sites().map(|site| site.clusters.len()).sum();
     let hosts: usize = sites().map(|site| site.inventory.hosts.len()).sum();

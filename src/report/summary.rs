@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::phrases;
 use super::plan::{sentence, write_dangers};
-use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, one_line, styled, write_more};
+use super::{CLUSTERS_SHOWN, ERROR, ReportText, STRONG, SiteRuns, one_line, styled, write_more};
 use crate::base::api::names::ClusterKey;
 use crate::base::finding::Finding;
 use crate::base::grouping::occurrences;
@@ -13,7 +13,6 @@ use crate::generate::GeneratedSite;
 use crate::output::compare::OutputChanges;
 use crate::plan::{AssignmentMethod, Plan};
 use crate::review::effects::{ChangeCounts, FileState, Review, outlived};
-use crate::site::sites::Location;
 
 /// Maximum numbers of hosts of a cluster, and of dangers, in a summary.
 const HOSTS_SHOWN: usize = 6;
@@ -39,11 +38,7 @@ pub fn summary(generated: &GeneratedSite, written: bool) -> ReportText {
 }
 
 /// Summarizes a run over several sites.
-pub fn summary_of_sites(
-    found: &[Finding],
-    runs: &[(&Location, GeneratedSite)],
-    written: bool,
-) -> ReportText {
+pub fn summary_of_sites(found: &[Finding], runs: &SiteRuns<'_>, written: bool) -> ReportText {
     let mut out = ReportText::default();
     let all = || runs.iter().map(|(_, run)| run);
     let placements = all().flat_map(|run| run.plan.clusters.values());
