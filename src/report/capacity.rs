@@ -119,9 +119,8 @@ fn write_table(out: &mut ReportText, CapacityTable { column, rows, more, .. }: &
 
 pub(super) fn write_lacking(out: &mut ReportText, lacking: &[LackingNodeSet], all: bool) {
     let (shown, left_out) = shown_lacking(lacking, all);
-    for lacks in shown {
-        writeln!(out, "  {}", one_line(&lacking_words(lacks)));
-    }
+    let words = shown.into_iter().map(lacking_words);
+    words.for_each(|lacks| writeln!(out, "  {}", one_line(&lacks)));
     write_more(out, 2, left_out, "line", "; --all shows all")
 }
 

@@ -123,8 +123,7 @@ fn set(occupant: &Occupant) -> String {
 
 /// Returns why a host moves that is not drained, and what releases it.
 fn details(made: &DrainMove) -> Vec<String> {
-    let why = made.reason.iter().map(|reason| format!("because {reason}"));
-    why.chain(first(&made.from)).collect()
+    made.reason.iter().map(|reason| format!("because {reason}")).chain(first(&made.from)).collect()
 }
 
 /// Returns what to do so that the host is released.

@@ -44,9 +44,7 @@ pub fn explain_cluster(explanation: &ClusterExplanation) -> ReportText {
         }
     }
     write_machines(&mut out, &machines);
-    for host in &explanation.gives_back {
-        writeln!(out, "  releases {host}");
-    }
+    explanation.gives_back.iter().for_each(|host| writeln!(out, "  releases {host}"));
     out
 }
 
@@ -119,9 +117,7 @@ pub fn explain_host(explanation: &HostExplanation) -> ReportText {
         None => "unassigned".to_owned(),
     };
     writeln!(out, "{}: {}", styled(STRONG, format_args!("host {host}")), one_line(&whose));
-    for fact in facts {
-        writeln!(out, "  {}", one_line(fact));
-    }
+    facts.iter().for_each(|fact| writeln!(out, "  {}", one_line(fact)));
     if !refused.is_empty() {
         writeln!(out, "  {}", styled(STRONG, "not assigned to"));
     }
@@ -173,12 +169,9 @@ fn how_in_words(how: AssignmentMethod) -> &'static str {
 
 /// Formats a host's known hardware, to follow its explanation. The text is empty if nothing is
 /// known.
-pub fn explain_hardware(
-    boot_mac_address: Option<&str>,
-    found: Option<&InspectedHardware>,
-) -> ReportText {
+pub fn explain_hardware(boot_mac: Option<&str>, found: Option<&InspectedHardware>) -> ReportText {
     let mut out = ReportText::default();
-    let boot = boot_mac_address.iter().map(|mac| ("boot MAC", (*mac).to_owned()));
+    let boot = boot_mac.iter().map(|mac| ("boot MAC", (*mac).to_owned()));
     let inspected = found.into_iter().flat_map(|found| hardware_rows(&found.hardware));
     let source = found.map_or(String::new(), |found| format!(", from {}", found.source));
     for (what, text) in boot.chain(inspected) {

@@ -34,7 +34,7 @@ pub fn diff(changes: &OutputChanges) -> ReportText {
     let mut out = ReportText::default();
     for (path, change) in &changes.files {
         // Hidden characters of a name are already escaped. A tab ends a name that contains blanks.
-        write_diff(path, change.texts(), |style, sign, line| {
+        write_diff(path, change, |style, sign, line| {
             out.push_line_of_file(style, sign, line);
         });
     }
@@ -45,7 +45,7 @@ pub fn diff(changes: &OutputChanges) -> ReportText {
 pub(super) fn by_file(changes: &OutputChanges) -> Vec<FileLines> {
     let file = |(path, change): (&Utf8PathBuf, &Change)| {
         let mut diff = String::new();
-        write_diff(path, change.texts(), |_, sign, line| {
+        write_diff(path, change, |_, sign, line| {
             diff.extend(sign);
             let line = if sign.is_some() { masked_line(line) } else { line.into() };
             diff.extend([&*line, "\n"]);
@@ -57,11 +57,8 @@ pub(super) fn by_file(changes: &OutputChanges) -> Vec<FileLines> {
 
 /// Calls `write` for each line of a diff, without its line feed: a line of the file behind its sign,
 /// or one of the diff format itself.
-fn write_diff<'a>(
-    path: &Utf8Path,
-    (before, after): (Option<&'a str>, Option<&'a str>),
-    mut write: impl FnMut(Style, Option<char>, &str),
-) {
+fn write_diff(path: &Utf8Path, change: &Change, mut write: impl FnMut(Style, Option<char>, &str)) {
+    let (before, after) = change.texts();
     let name = |side: &str| quoted(&format!("{side}/{path}"));
     write(STRONG, None, &format!("diff --git {} {}", name("a"), name("b")));
     match (before, after) {

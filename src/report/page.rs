@@ -127,12 +127,9 @@ fn filled(template: &str, values: &[(&str, &str)]) -> String {
 
 /// Joins modules into one script: drops imports and the keyword `export`.
 fn one_script(modules: &[&str]) -> String {
-    let lines = modules
-        .iter()
-        .flat_map(|module| module.lines())
-        .filter(|line| !line.starts_with("import "))
-        .map(|line| line.strip_prefix("export ").unwrap_or(line));
-    lines.fold(String::new(), |script, line| script + line + "\n")
+    let lines = modules.iter().flat_map(|module| module.lines());
+    let own = lines.filter(|line| !line.starts_with("import "));
+    own.map(|line| line.strip_prefix("export ").unwrap_or(line).to_owned() + "\n").collect()
 }
 
 /// Hashes an inline text for the Content-Security-Policy.

@@ -267,11 +267,10 @@ pub(super) fn shared(shared: &SharedChanges, name: Name<'_>) -> Vec<DiffLine> {
     }
     lines.extend(shared.outputs.iter().map(|change| output(change, name)));
     let mut add = |state, text| lines.push(DiffLine::new(state, text));
-    for definitions in &shared.definitions {
-        add(definitions.state, format!("definitions in {}", name(&definitions.directory)));
-    }
-    for agent in &shared.agents {
-        add(agent.state, format!("agent objects in {}", name(&agent.directory)));
+    let definitions = shared.definitions.iter().map(|it| (it.state, "definitions", &it.directory));
+    let agents = shared.agents.iter().map(|it| (it.state, "agent objects", &it.directory));
+    for (state, what, directory) in definitions.chain(agents) {
+        add(state, format!("{what} in {}", name(directory)));
     }
     for ReleasedObservedHost { host, by, .. } in &shared.released {
         let by = by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();

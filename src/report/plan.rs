@@ -15,7 +15,7 @@ const WIDTH: usize = 100;
 pub fn plan(difference: &Difference) -> ReportText {
     let mut out = ReportText::default();
     if let Some((_, review)) = &difference.known {
-        write_dangers(&mut out, &review.dangers);
+        write_dangers(&mut out, review.dangers.iter());
         if !out.is_empty() {
             writeln!(out);
         }
@@ -52,9 +52,8 @@ fn write_changes(out: &mut ReportText, review: &Review) {
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
-    for total in phrases::totals(&review.totals) {
-        writeln!(out, "{}", styled(STRONG, total));
-    }
+    let totals = phrases::totals(&review.totals).into_iter();
+    totals.for_each(|total| writeln!(out, "{}", styled(STRONG, total)))
 }
 
 /// Formats remarks on how a difference was made, one per line.
@@ -65,10 +64,7 @@ pub fn notes(difference: &Difference) -> ReportText {
 }
 
 /// Writes the dangers of a review.
-pub(super) fn write_dangers<'d>(
-    out: &mut ReportText,
-    dangers: impl IntoIterator<Item = &'d Danger>,
-) {
+pub(super) fn write_dangers<'d>(out: &mut ReportText, dangers: impl Iterator<Item = &'d Danger>) {
     for danger in dangers {
         writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message));
     }

@@ -116,10 +116,8 @@ fn write_text(out: &mut ReportText, consequences: &Consequences) {
     }
 }
 
-fn shortages(
-    consequences: &Consequences,
-) -> impl Iterator<Item = (&ClusterImpact, &NodeSetImpact)> {
-    let clusters = consequences.clusters.iter();
+fn shortages(found: &Consequences) -> impl Iterator<Item = (&ClusterImpact, &NodeSetImpact)> {
+    let clusters = found.clusters.iter();
     let sets = clusters.flat_map(|impact| impact.node_sets.iter().map(move |set| (impact, set)));
     sets.filter(|(_, set)| set.then < set.wanted)
 }
