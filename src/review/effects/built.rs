@@ -17,6 +17,7 @@ use yaml_serde::{Mapping, Value};
 use super::hosts::ReviewFacts;
 use super::service_files::{Files, files};
 use super::{ChangedFiles, at, below, documents, is_true};
+use crate::base::grouping::grouped;
 use crate::base::layout;
 use crate::base::text::yaml;
 
@@ -126,6 +127,27 @@ impl<'a> ServiceBuild<'a> {
         }
     }
 
+    /// Returns the generated ConfigMaps by name, with their entries.
+    pub(super) fn config_maps(&self) -> BTreeMap<&str, Vec<(&str, ConfigMapEntry<'a>)>> {
+        let entries = self.generated.iter();
+        grouped(entries.map(|((name, key), entry)| (name.as_str(), (key.as_str(), *entry))))
+    }
+
+    /// Lists the immutable fields of objects that differ from those before.
+    pub(super) fn changed_immutable_fields(&self, before: &Self) -> Vec<ImmutableField> {
+        let both = self.objects.iter().filter_map(|it| Some((it, before.objects.get(it.0)?)));
+        let changed = both.flat_map(|(((kind, name), after), before)| {
+            let fields = IMMUTABLE.iter().filter(move |(_, kinds)| kinds.contains(&kind.as_str()));
+            let changed = fields.filter(|(field, _)| at(before, field) != at(after, field));
+            changed.map(|(field, _)| ImmutableField {
+                kind: kind.clone(),
+                name: name.clone(),
+                field: (*field).to_owned(),
+            })
+        });
+        changed.collect()
+    }
+
     /// Adds the files of a directory, and applies its kustomization to all objects.
     fn add(&mut self, files: &Files<'a>) {
         let Some((file, text)) = files.get_key_value(Utf8Path::new(layout::KUSTOMIZATION)) else {
@@ -143,15 +165,9 @@ impl<'a> ServiceBuild<'a> {
             self.read.insert(path);
             self.objects.extend(objects(text));
         }
-        for generator in &generators {
-            self.generate(generator, files);
-        }
-        for patch in patches {
-            self.patch(patch);
-        }
-        for labels in &labels {
-            self.label(labels);
-        }
+        generators.iter().for_each(|generator| self.generate(generator, files));
+        patches.into_iter().for_each(|patch| self.patch(patch));
+        labels.iter().for_each(|labels| self.label(labels));
         if let Some(namespace) = kustomization.remove("namespace") {
             self.set_namespace(&namespace);
         }
@@ -326,24 +342,6 @@ fn merge_mapping(value: &mut Mapping, patch: &Mapping) {
     }
 }
 
-/// Lists the changed immutable fields of a service's objects.
-pub(super) fn changed_immutable_fields(
-    before: &ServiceBuild<'_>,
-    after: &ServiceBuild<'_>,
-) -> Vec<ImmutableField> {
-    let both = after.objects.iter().filter_map(|it| Some((it, before.objects.get(it.0)?)));
-    let changed = both.flat_map(|(((kind, name), after), before)| {
-        let fields = IMMUTABLE.iter().filter(move |(_, kinds)| kinds.contains(&kind.as_str()));
-        let changed = fields.filter(|(field, _)| at(before, field) != at(after, field));
-        changed.map(|(field, _)| ImmutableField {
-            kind: kind.clone(),
-            name: name.clone(),
-            field: (*field).to_owned(),
-        })
-    });
-    changed.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -470,7 +468,8 @@ patches:
             let own = [("kustomization.yaml", "resources: [a.yaml]\n"), ("a.yaml", text)];
             ServiceBuild::new(&Files::new(), &texts(own))
         };
-        changed_immutable_fields(&side(before), &side(after))
+        side(after)
+            .changed_immutable_fields(&side(before))
             .into_iter()
             .map(|change| format!("{} {} {}", change.kind, change.name, change.field))
             .collect()

@@ -265,8 +265,7 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
     let in_use = in_use.filter_map(|it| ConsumedHost::new(&it.host, &it.consumer, &it.part.node));
     let in_use = non_empty(in_use);
     harms.extend(in_use.map(|hosts| Harm::ConsumedHostGivenBack { cluster: cluster(), hosts }));
-    let gone = hosts.going();
-    let gone = gone.filter(|it| it.reason == Some(ReleaseReason::Gone) && !it.use_known);
+    let gone = hosts.going().filter(|it| it.reason == Some(ReleaseReason::Gone) && !it.use_known);
     let gone = non_empty(gone.map(|host| host.host.clone()));
     harms.extend(gone.map(|hosts| Harm::AssignedHostVanished { cluster: cluster(), hosts }));
     let changed = hosts.with_another_role.iter();

@@ -253,8 +253,7 @@ pub(super) fn changes(
                 changes.entry(cluster.clone()).or_default().given_back.push(given_back);
             }
             (Some((cluster, before)), Some((other, after))) if cluster == other => {
-                let changes = changes.entry(cluster.clone()).or_default();
-                changes.with_another_role.push(AnotherRole {
+                changes.entry(cluster.clone()).or_default().with_another_role.push(AnotherRole {
                     host: host.clone(),
                     before: before.role,
                     node_before: before.node.clone(),
@@ -293,10 +292,8 @@ pub(super) fn changes(
 }
 
 /// Reads the hosts in changed files of clusters, in natural order.
-fn entries_by_host(
-    by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
-) -> Vec<(HostKey, HostEntries)> {
-    let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
+fn entries_by_host(files: &BTreeMap<ClusterKey, ChangedFiles<'_>>) -> Vec<(HostKey, HostEntries)> {
+    let files = files.values().flatten().filter(|(path, _)| has_hosts(path));
     let texts = files.flat_map(|(path, texts)| (0..).zip(texts).map(move |it| (*path, it)));
     let texts: Vec<(&Utf8Path, (usize, &Option<&str>))> = texts.collect();
     let read = |(path, (side, text)): (&Utf8Path, (usize, &Option<&str>))| {

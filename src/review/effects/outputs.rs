@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::built::{ConfigMapEntry, ServiceBuild, changed_immutable_fields};
+use super::built::ServiceBuild;
 use super::hosts::{ConsumedHost, ReviewFacts};
 use super::service_files::by_part;
 use super::{
@@ -15,7 +15,6 @@ use super::{
 };
 use crate::base::api::names::HostKey;
 use crate::base::api::service_kind::ServiceKind;
-use crate::base::grouping::grouped;
 use crate::base::layout;
 
 /// Change of an output of a cluster or of the site.
@@ -53,7 +52,7 @@ pub(super) fn changes(
             output: output.to_owned(),
             state: FileState::from_sides([&before, &after].map(|it| it.exists.then_some(()))),
             objects: objects(&before, &after),
-            immutable: changed_immutable_fields(&before, &after),
+            immutable: after.changed_immutable_fields(&before),
             firmware: firmware(&changed, facts),
         }
     };
@@ -90,14 +89,6 @@ fn firmware_objects(text: &str) -> BTreeMap<(String, HostKey), Value> {
 /// Counts the objects and generated ConfigMaps that differ between two builds.
 fn objects(before: &ServiceBuild<'_>, after: &ServiceBuild<'_>) -> ChangeCounts {
     let objects = changed_keys(&before.objects, &after.objects).map(|(_, state)| state);
-    let [before, after] = [before, after].map(generated);
+    let [before, after] = [before, after].map(ServiceBuild::config_maps);
     objects.chain(changed_keys(&before, &after).map(|(_, state)| state)).collect()
-}
-
-/// Returns the generated ConfigMaps by name, with their entries.
-fn generated<'b, 'a>(
-    build: &'b ServiceBuild<'a>,
-) -> BTreeMap<&'b str, Vec<(&'b str, ConfigMapEntry<'a>)>> {
-    let entries = build.generated.iter();
-    grouped(entries.map(|((name, key), entry)| (name.as_str(), (key.as_str(), *entry))))
 }

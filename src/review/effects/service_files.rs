@@ -41,11 +41,8 @@ pub(super) fn files<'a>(
 
 /// Returns the directories of kustomizations that refer to shared files that change under the same
 /// name, because they were edited by hand.
-pub(super) fn with_edited_files(
-    changed_shared: &ChangedFiles<'_>,
-    later: &Tree,
-) -> BTreeSet<Utf8PathBuf> {
-    let edited: BTreeSet<Utf8PathBuf> = changed_shared
+pub(super) fn with_edited_files(shared: &ChangedFiles<'_>, later: &Tree) -> BTreeSet<Utf8PathBuf> {
+    let edited: BTreeSet<Utf8PathBuf> = shared
         .iter()
         .filter(|(_, texts)| matches!(texts, [Some(_), Some(_)]))
         .filter_map(|(path, _)| path.ancestors().nth(path.iter().count().checked_sub(3)?))

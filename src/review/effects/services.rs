@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::built::{ServiceBuild, changed_immutable_fields};
+use super::built::ServiceBuild;
 use super::hosts::ReviewFacts;
 use super::service_files::by_part;
 use super::{ChangedFiles, FileState, ImmutableField, Texts, below, changed_keys};
@@ -64,7 +64,7 @@ pub(super) fn changes(
             let [before, after] = ServiceBuild::before_and_after(&directory, &files, facts);
             change.aspects = aspects(service, &files, &before, &after);
             change.restarts = before.pods() != after.pods();
-            change.immutable = changed_immutable_fields(&before, &after);
+            change.immutable = after.changed_immutable_fields(&before);
         }
         change
     };
@@ -135,27 +135,22 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Collects the differences between two values; `within` is the aspect of the keys above.
-fn differences(
-    before: &Value,
-    after: &Value,
-    within: Option<Aspect>,
-    aspects: &mut BTreeSet<Aspect>,
-) {
+fn differences(before: &Value, after: &Value, within: Option<Aspect>, all: &mut BTreeSet<Aspect>) {
     match (before, after) {
         (Value::Mapping(before), Value::Mapping(after)) => {
             let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
             for key in keys {
                 let told = within.or_else(|| aspect_of(key.as_str()?));
                 let [old, new] = [before, after].map(|it| it.get(key).unwrap_or(&Value::Null));
-                differences(old, new, told, aspects);
+                differences(old, new, told, all);
             }
         }
         (Value::Sequence(before), Value::Sequence(after)) if before.len() == after.len() => {
             for (before, after) in before.iter().zip(after) {
-                differences(before, after, within, aspects);
+                differences(before, after, within, all);
             }
         }
-        _ if before != after => aspects.extend([within.unwrap_or(Aspect::Configuration)]),
+        _ if before != after => all.extend([within.unwrap_or(Aspect::Configuration)]),
         _ => {}
     }
 }

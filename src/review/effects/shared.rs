@@ -101,7 +101,7 @@ pub(super) fn changes(
         shared.agents.push(AgentObjects {
             directory: directory.to_string(),
             state: FileState::by_witness(&files, layout::KUSTOMIZATION),
-            deleting: deleted_with_the_applied(&files, is_gone),
+            deleting: deleted_with_applied(&files, is_gone),
         });
     }
     for (directory, files) in by_directory(files, layout::is_root) {
@@ -169,10 +169,7 @@ type Identity = (String, Option<String>, String);
 
 /// Counts the removed or replaced objects of an agent whose deletion also deletes what they applied,
 /// although it remains in the output directory.
-fn deleted_with_the_applied(
-    files: &ChangedFiles<'_>,
-    is_gone: &dyn Fn(&Utf8Path) -> bool,
-) -> usize {
+fn deleted_with_applied(files: &ChangedFiles<'_>, is_gone: &dyn Fn(&Utf8Path) -> bool) -> usize {
     let [before, after] = [0, 1].map(|side| deleting(files, side));
     let lost = before.iter().filter(|(object, applied)| {
         let stays = |directory: &Utf8PathBuf| !is_gone(&directory.join(layout::KUSTOMIZATION));
@@ -195,10 +192,6 @@ fn deleting(files: &ChangedFiles<'_>, side: usize) -> BTreeMap<Identity, Option<
         let services = path.and_then(|path| layout::services_at_end(Utf8Path::new(&path)));
         Some(((kind, text("metadata.namespace"), name), services))
     };
-    files
-        .values()
-        .filter_map(|texts| texts[side])
-        .flat_map(documents)
-        .filter_map(deleting)
-        .collect()
+    let texts = files.values().filter_map(|texts| texts[side]);
+    texts.flat_map(documents).filter_map(deleting).collect()
 }
