@@ -89,8 +89,7 @@ pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) 
         let given = host.network.addresses.iter();
         let given = given.filter(|(_, known)| known.source != AddressSource::Inspection);
         let given = given.map(|(interface, known)| (interface.as_str(), known.address));
-        let reached = interfaces.iter();
-        let reached = reached.filter_map(|it| Some((*it, host.address(it).ok()?)));
+        let reached = interfaces.iter().filter_map(|it| Some((*it, host.address(it).ok()?)));
         let all = given.chain(reached);
         all.map(move |(interface, address)| ((address.to_canonical(), interface), index))
     });

@@ -18,8 +18,7 @@ pub(super) fn foreign(site: &Site, plan: &Plan) -> Vec<Finding> {
     let placements = plan.clusters.values().flat_map(|placement| placement.values());
     let assigned: HashSet<usize> = placements.flatten().map(|it| it.host).collect();
     let are_requested = |labels: &BTreeMap<String, String>| {
-        let mut templates = site.valid_clusters().flat_map(|cluster| &cluster.machine_templates);
-        templates.any(|template| {
+        site.valid_clusters().flat_map(|cluster| &cluster.machine_templates).any(|template| {
             template.labels.iter().all(|(key, value)| labels.get(key).is_none_or(|it| it == value))
         })
     };

@@ -7,10 +7,7 @@ use crate::site::request::{Cluster, ClusterService};
 
 /// Finds an image without a version, which may differ between nodes and change with a restart, or one
 /// whose program does not support its configuration.
-pub(super) fn unversioned_or_outdated(
-    cluster: &Cluster,
-    service: &ClusterService,
-) -> Option<Finding> {
+pub(super) fn unsuitable(cluster: &Cluster, service: &ClusterService) -> Option<Finding> {
     let (image, advice) = (ImageReference::parse(&service.image), &service.kind.image);
     let (message, help) = unversioned(&image, advice).or_else(|| outdated(&image, advice))?;
     let place = service_field(cluster, service, "image");

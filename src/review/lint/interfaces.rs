@@ -37,29 +37,25 @@ fn is_nowhere(set: &RequestedNodeSet<'_>, interface: &str, node_sets: &NodeSets<
         && node_sets.hosts(set).any(has_networks)
 }
 
-fn on_no_host(
-    interface: &str,
-    sets: &[&RequestedNodeSet<'_>],
-    node_sets: &NodeSets<'_>,
-) -> Finding {
+fn on_no_host(network: &str, sets: &[&RequestedNodeSet<'_>], node_sets: &NodeSets<'_>) -> Finding {
     let cluster = sets[0].cluster;
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
     let hosts = sets.iter().flat_map(|set| node_sets.hosts(set)).take(MAX_HOSTS);
     let known: Vec<_> = hosts.filter_map(|host| host.network.data.as_ref().ok()).collect();
-    let (what, help) = if known.iter().any(|data| data.ids().any(|id| id == interface)) {
+    let (what, help) = if known.iter().any(|data| data.ids().any(|id| id == network)) {
         let help = "a service requires a static `ip_address`, which DHCP networks lack: add one to the network \
                     data, or choose another network";
         ("has an address in the network", help.to_owned())
     } else {
         let shown = known.iter().flat_map(|data| data.shown_ids()).collect();
-        ("has the network", networks(interface, shown))
+        ("has the network", networks(network, shown))
     };
     let (key, names) = (&cluster.key, joined(&roles, " or "));
-    let message = format!("no host available to {names} of `{key}` {what} `{interface}`");
+    let message = format!("no host available to {names} of `{key}` {what} `{network}`");
     let finding = Finding::new(Code::UnknownInterface, message).help(help).for_cluster(key);
     // Where services that use the roles name the network.
     let uses = |service: &&ClusterService| {
-        service.interface.as_deref() == Some(interface)
+        service.interface.as_deref() == Some(network)
             && roles.iter().any(|role| service.uses(*role))
     };
     let users = cluster.services.iter().filter(uses);

@@ -88,7 +88,7 @@ pub fn lint(site: &Site, plan: &Plan, except: &LintExceptions) -> Vec<Finding> {
         &|| output_labels::selected(site),
         &|| interfaces::unknown(&node_sets),
         &|| by_service(load_balancers::without_node_set),
-        &|| by_service(images::unversioned_or_outdated),
+        &|| by_service(images::unsuitable),
         &|| by_service(logins::impossible),
         &|| machine_templates::unpinned(site, clusters),
         &|| former_labels::kept(site).into_iter().collect(),

@@ -42,10 +42,8 @@ pub(super) struct RequestedNodeSet<'a> {
 
 impl<'a> NodeSets<'a> {
     pub(super) fn new(site: &'a Site, except: &LintExceptions) -> Self {
-        let clusters: Vec<&Cluster> = site
-            .valid_clusters()
-            .filter(|cluster| !except.clusters.contains(&cluster.key))
-            .collect();
+        let is_checked = |cluster: &&Cluster| !except.clusters.contains(&cluster.key);
+        let clusters: Vec<&Cluster> = site.valid_clusters().filter(is_checked).collect();
         let node_sets = clusters.iter().flat_map(|cluster| cluster.parts());
         let mut needs: Vec<Needs<'a>> = Vec::new();
         let mut all: Vec<RequestedNodeSet<'a>> = Vec::new();
@@ -78,10 +76,7 @@ impl<'a> NodeSets<'a> {
     }
 
     /// Returns the same hosts, grouped by kind. No kind is empty.
-    pub(super) fn kinds_of(
-        &self,
-        set: &RequestedNodeSet<'_>,
-    ) -> impl Iterator<Item = &Vec<&'a Host>> {
-        self.pools[set.pool].iter().map(|kind| &self.kinds[*kind])
+    pub(super) fn kinds_of(&self, set: &RequestedNodeSet<'_>) -> impl Iterator<Item = &[&'a Host]> {
+        self.pools[set.pool].iter().map(|kind| self.kinds[*kind].as_slice())
     }
 }
