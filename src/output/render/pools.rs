@@ -42,12 +42,10 @@ pub(super) fn pinned(renderer: &mut Renderer<'_>) -> Vec<PinnedPool> {
         };
         let kept: BTreeMap<&String, &KeptAddress> = pool.kept().filter(is_users).collect();
         let mut added = BTreeMap::new();
-        for (part, host) in placed_hosts(site, placement) {
+        let hosts = placed_hosts(site, placement);
+        for (part, host) in hosts.filter(|(_, host)| host.key.namespace == *namespace) {
             let is_used = cluster.interfaces(part.role).contains(name.as_str());
-            let address = host.fixed_address(name);
-            let Some(address) = address.filter(|_| host.key.namespace == *namespace) else {
-                continue;
-            };
+            let Some(address) = host.fixed_address(name) else { continue };
             let claims = claimed.claims(&host.key, host.live.machine_in(namespace), name);
             let claim = claim_of(&host.key.name, name);
             let own =
