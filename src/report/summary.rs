@@ -10,7 +10,6 @@ use crate::base::finding::Finding;
 use crate::base::grouping::occurrences;
 use crate::base::text::{counted, joined};
 use crate::generate::GeneratedSite;
-use crate::output::compare::OutputChanges;
 use crate::plan::{AssignmentMethod, Plan};
 use crate::review::effects::{ChangeCounts, FileState, Review, outlived};
 
@@ -31,7 +30,7 @@ pub fn summary(generated: &GeneratedSite, written: bool) -> ReportText {
         let review = Review::new(changes, tree, site);
         write_review(&mut out, &review);
         write_plan(&mut out, plan, &review);
-        write_changes(&mut out, std::iter::once(changes), written);
+        write_changes(&mut out, review.totals.files, written);
     }
     write_failures(&mut out, findings, changes.is_some());
     out
@@ -49,7 +48,8 @@ pub fn summary_of_sites(found: &[Finding], runs: &SiteRuns<'_>, written: bool) -
     if all().all(|run| run.changes.is_none()) {
         writeln!(out, "no files written in any site");
     } else {
-        write_changes(&mut out, all().flat_map(|run| &run.changes), written);
+        let files = all().flat_map(|run| &run.changes).flat_map(|changes| changes.files.values());
+        write_changes(&mut out, files.map(FileState::from).collect(), written);
     }
     let failed = runs.iter().filter(|(_, run)| run.findings.iter().any(Finding::is_error));
     let failed = joined(failed.map(|(site, _)| &site.name), ", ");
@@ -92,13 +92,7 @@ fn write_plan(out: &mut ReportText, plan: &Plan, review: &Review) {
     note.into_iter().for_each(|line| writeln!(out, "{line}"))
 }
 
-fn write_changes<'c>(
-    out: &mut ReportText,
-    changes: impl Iterator<Item = &'c OutputChanges>,
-    written: bool,
-) {
-    let states = changes.flat_map(|changes| changes.files.values()).map(FileState::from);
-    let counts: ChangeCounts = states.collect();
+fn write_changes(out: &mut ReportText, counts: ChangeCounts, written: bool) {
     if counts.all() == 0 {
         return writeln!(out, "no file changes");
     }
