@@ -17,14 +17,8 @@ const MARKED_SHOWN: usize = 60;
 /// Maximum number of characters to read of each part, because a line may have millions.
 const CHARACTERS_READ: usize = 1000;
 
-/// Writes an excerpt. `gutter` is the width of the line number column.
-pub(super) fn write(
-    out: &mut ReportText,
-    excerpt: &Excerpt,
-    gutter: usize,
-    mark: char,
-    style: Style,
-) {
+/// Formats an excerpt. `gutter` is the width of the line number column.
+pub(super) fn quoted(excerpt: &Excerpt, gutter: usize, mark: char, style: Style) -> ReportText {
     let before = shown(last_characters(&excerpt.before));
     let before: String = fitting(before.chars().rev(), BEFORE_SHOWN).chars().rev().collect();
     let marked = fitting(shown(first_characters(&excerpt.marked)).chars(), MARKED_SHOWN);
@@ -33,9 +27,11 @@ pub(super) fn write(
     let bar = styled(FAINT, "|");
     let number = styled(FAINT, format!("{:>gutter$}", excerpt.line));
     let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
+    let mut out = ReportText::default();
     writeln!(out, "{:gutter$} {bar}", "");
     writeln!(out, "{number} {bar} {before}{marked}{after}");
-    writeln!(out, "{:gutter$} {bar} {}{marks}", "", " ".repeat(before.width()))
+    writeln!(out, "{:gutter$} {bar} {}{marks}", "", " ".repeat(before.width()));
+    out
 }
 
 /// Prepares a text for a terminal. Tabs are expanded, because their width depends on the column.
@@ -72,9 +68,7 @@ mod tests {
     fn excerpt(before: &str, marked: &str, after: &str) -> String {
         let excerpt =
             Excerpt { line: 7, before: before.into(), marked: marked.into(), after: after.into() };
-        let mut out = ReportText::default();
-        write(&mut out, &excerpt, 2, '^', Style::new());
-        out.to_string()
+        quoted(&excerpt, 2, '^', Style::new()).to_string()
     }
 
     #[test]

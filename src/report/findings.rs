@@ -99,7 +99,7 @@ fn text(finding: &Finding, texts: &mut Texts<'_>) -> ReportText {
         writeln!(out, "{:gutter$}{arrow} {}{what}", "", one_line(&position));
         let (mark, style) = if index == 0 { ('^', style) } else { ('-', FAINT) };
         if let Some(Some(excerpt)) = excerpts.get(index) {
-            excerpt::write(&mut out, excerpt, gutter, mark, style);
+            out.push(&excerpt::quoted(excerpt, gutter, mark, style));
         }
     }
     if let Some(more @ 1..) = finding.places.len().checked_sub(PLACES_SHOWN) {
