@@ -124,9 +124,7 @@ fn notes(cluster: &ClusterOverview) -> Vec<String> {
 
 /// Writes one cluster with its endpoints and the reasons of shortages.
 pub(super) fn write_one(out: &mut ReportText, overview: &Overview, key: &ClusterKey) {
-    let Some(cluster) = overview.clusters.iter().find(|cluster| cluster.key == *key) else {
-        return;
-    };
+    let Some(cluster) = overview.clusters.iter().find(|it| it.key == *key) else { return };
     let notes = notes(cluster).join(", ");
     let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
     writeln!(out, "{}{notes}", styled(STRONG, format_args!("cluster {key}")));
