@@ -738,3 +738,45 @@ fn flux_changes_requests_without_a_kustomization_as_with_one() {
         }
     }
 }
+
+/// Kustomize would refuse such a build, or Flux what it made of it. The other objects of it are not gone.
+#[test]
+fn objects_that_an_agents_field_makes_one_object_are_refused() {
+    let request = |name: &str, namespace: &str| {
+        format!(
+            "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {name}, namespace: '{namespace}'}}\n\
+             spec: {{nodes: {{Worker: {{count: {{active: 1}}, labelSelector: {{}}}}}}}}\n"
+        )
+    };
+    let machine = |name: &str, namespace: &str| {
+        host(name, &format!("  namespace: '{namespace}'\n  labels: {{rack: 'r'}}\n"))
+    };
+    let set = "  patches: [{target: {kind: .*}, patch: '[{op: replace, path: /metadata/namespace, value: metal}]'}]\n";
+    for (path, object, written) in [
+        ("./b", flux("./b", "  postBuild: {substitute: {NS: metal}}\n"), "${NS}"),
+        ("./b", flux("./b", "  targetNamespace: metal\n"), "x"),
+        ("./b", flux("./b", set), "x"),
+        ("b", argocd("b", "    kustomize: {namespace: metal}\n", ""), "x"),
+    ] {
+        for (text, twin) in [
+            (request("c1", written) + &request("c2", written), request("c1", "metal")),
+            (machine("h1", written) + &machine("h2", written), machine("h1", "metal")),
+        ] {
+            let repo = with_hosts(&(in_rack("h7", "r") + &in_rack("h8", "r")), 2, "r");
+            repo.write("agent.yaml", &object);
+            repo.write("b/it.yaml", &text);
+            repo.write("b/kustomization.yaml", "resources: [it.yaml]\n");
+            repo.write("more.yaml", &(in_rack("h5", "r") + &in_rack("h6", "r")));
+            repo.write("sipgen.yaml", "sources: [{paths: ['**', 'more.yaml']}]\n");
+            repo.generate(&[]).expect(0);
+            let before = repo.files("overlays");
+
+            repo.write("b/twin.yaml", &twin);
+            repo.write("b/kustomization.yaml", "resources: [it.yaml, twin.yaml]\n");
+            let run = repo.generate(&[]).expect(1);
+
+            assert_says(&run.stderr, &["SIP0117", "duplicate", path.trim_start_matches("./")]);
+            assert!(repo.files("overlays") == before, "{object}");
+        }
+    }
+}

@@ -277,18 +277,39 @@ impl BuildEvaluation<'_> {
                 seen.insert(id, object);
                 continue;
             };
-            // Two documents of one host or request have a finding of their own.
-            let is_reported = |object: &BuildObject| {
-                self.is_vital(object)
-                    && self.wanted.vital_kinds.contains(&id.kind.as_str())
-                    && object.original_id().name == id.name
+            // Two documents of one host or request have a finding of their own, unless an agent's object
+            // makes them one.
+            let is_vital = |object: &BuildObject| {
+                self.is_vital(object) && self.wanted.vital_kinds.contains(&id.kind.as_str())
             };
-            let is_known =
-                other.origin != object.origin && is_reported(object) && is_reported(other);
+            let is_known = other.origin != object.origin
+                && is_vital(object)
+                && is_vital(other)
+                && self.name_in_repo(object) == self.name_in_repo(other);
+            let by_agent = [object, other].into_iter().find_map(|it| self.change_by_agent(it));
             let problem = EvaluationError::Refused(format!("duplicate {}", id.shown()));
-            return Err(BuildFailure { is_known, ..problem.into() }).at(&object.origin.start());
+            let failure = BuildFailure { is_known, ..problem.into() };
+            return Err(failure).at(&by_agent.unwrap_or_else(|| object.origin.start()));
         }
         Ok(())
+    }
+
+    /// Returns the name that the repo's kustomizations give an object, with its namespace.
+    fn name_in_repo(&self, object: &BuildObject) -> (String, String) {
+        let id = object.original_id();
+        let mut reaches = self.builds.reach(&object.origin.file).iter();
+        let given = reaches.find_map(|reach| reach.namespace.as_ref());
+        let namespace = given.map_or(id.effective_namespace(), |(given, _)| given.as_str());
+        (namespace.to_owned(), id.name.clone())
+    }
+
+    /// Returns the place of the last change of an object by an agent's object.
+    fn change_by_agent(&self, object: &BuildObject) -> Option<Place> {
+        let is_by_agent = |place: &&Place| {
+            let mut agents = self.wanted.agents.values();
+            agents.any(|build| build.source().1 == place.file().as_ref())
+        };
+        object.changes.iter().rev().map(|change| &change.place).find(is_by_agent).cloned()
     }
 
     /// Leaves the build to kustomize if it has objects that matter here.

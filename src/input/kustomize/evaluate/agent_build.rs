@@ -268,7 +268,7 @@ impl<'a> BuildEvaluation<'a> {
                     return Err(EvaluationError::Undetermined(why)).at(place);
                 }
             }
-            self.check_unique(objects)?;
+            self.check_unique(objects).map_err(|failure| failure.by_flux())?;
         }
         for (field, key, value, place) in &build.common_metadata {
             self.set_all(objects, field, (key, value), place)?;

@@ -73,6 +73,15 @@ impl<T, E: Into<BuildFailure>> FailureAt<T> for Result<T, E> {
 }
 
 impl BuildFailure {
+    /// Returns the failure of a build that kustomize builds, but that Flux makes fail.
+    pub(super) fn by_flux(self) -> Self {
+        let problem = match self.problem {
+            EvaluationError::Refused(why) => EvaluationError::Unapplied(why),
+            other => other,
+        };
+        BuildFailure { problem, is_known: false, ..self }
+    }
+
     /// Returns the finding about generated hosts in a directory's build, which is not compared with
     /// the plan.
     pub(super) fn uncompared(self, directory: &Utf8Path) -> Finding {
