@@ -117,6 +117,7 @@ fn a_build_that_nothing_transforms_is_checked_like_any_other() {
             "apiVersion: v1\nkind: List\nitems: {a: b}\n".to_owned(),
             "`items` of a List must be a list",
         ),
+        ("template.yaml", "{{ if .x }}\nfoo: bar\n{{ end }}\n".to_owned(), "invalid YAML"),
         ("merge.yaml", format!("{CONFIG}data: {{<<: a}}\n"), "invalid YAML"),
         (
             "escape.yaml",

@@ -91,7 +91,9 @@ impl BuildEvaluation<'_> {
         };
         let mut pairs = Vec::new();
         for path in generator.env_files() {
-            let content = String::from_utf8_lossy(&file(path)?).into_owned();
+            let Ok(content) = String::from_utf8(file(path)?) else {
+                return refuse(format!("`{}` is not UTF-8", masked_value(path)));
+            };
             for line in content.trim_start_matches('\u{feff}').lines().map(str::trim_start) {
                 let (key, value) = line.split_once('=').unwrap_or((line, ""));
                 if !key.is_empty() && !line.starts_with('#') {

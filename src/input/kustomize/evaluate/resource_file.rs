@@ -10,6 +10,7 @@ use super::budget::size;
 use super::object::{set_at, text_at, value_at};
 use crate::base::api::host::{self, BareMetalHost};
 use crate::base::finding::{Origin, Place};
+use crate::base::text::bounded;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{Files, objects};
 
@@ -82,8 +83,10 @@ impl ResourceFile {
                 Ok(_) => read.refuse(NO_KIND.to_owned(), document.origin.start()),
                 Err(error) => {
                     read.is_partial = true;
-                    // Errors about limits have no line. Go reads integers of more than 64 bits.
-                    if error.line.is_some() && !error.message.contains("invalid type") {
+                    // kustomize has other limits, and Go reads integers of more than 64 bits.
+                    let may_be_read = bounded::check(document.text()).is_err()
+                        || error.message.contains("invalid type");
+                    if !may_be_read {
                         // The parser's message may quote a secret.
                         let is_duplicate = error.message.contains("duplicate");
                         let why = if is_duplicate { "a key is duplicated" } else { "invalid YAML" };
