@@ -1,6 +1,10 @@
 //! URLs of git repos.
 
-use crate::base::text::credentials;
+use std::borrow::Cow;
+
+use regex::Captures;
+
+use crate::base::text::{credentials, static_regex};
 
 /// The parts of a URL that tell one repo from another. The scheme, the user, the port of SSH and a final `.git`
 /// only choose a way to it.
@@ -45,7 +49,7 @@ fn identity(url: &str) -> Option<(RepoIdentity, Option<&str>)> {
     }
     let (host, port) = host_and_port(authority);
     let path = path.trim_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
+    let path = decoded(path.strip_suffix(".git").unwrap_or(path));
     let port = match scheme.to_ascii_lowercase().as_str() {
         "https" => Some(port.unwrap_or("443")),
         "http" => Some(port.unwrap_or("80")),
@@ -53,7 +57,7 @@ fn identity(url: &str) -> Option<(RepoIdentity, Option<&str>)> {
     };
     // Servers redirect plain HTTP.
     let port = port.map(|port| if port == "80" { "443" } else { port });
-    let (host, path) = on_forge(&host.to_ascii_lowercase(), path);
+    let (host, path) = on_forge(&host.to_ascii_lowercase(), &path);
     (!host.is_empty() && !path.is_empty()).then_some((RepoIdentity { host, path }, port))
 }
 
@@ -69,7 +73,7 @@ fn on_forge(host: &str, path: &str) -> (String, String) {
         }
         ("dev.azure.com".to_owned(), parts.join("/").to_lowercase())
     };
-    match host {
+    match host.strip_prefix("www.").unwrap_or(host) {
         "dev.azure.com" => azure(parts(path)),
         "ssh.dev.azure.com" | "vs-ssh.visualstudio.com" => {
             azure(parts(path.strip_prefix("v3/").unwrap_or(path)))
@@ -81,16 +85,32 @@ fn on_forge(host: &str, path: &str) -> (String, String) {
         }
         _ => match host.strip_suffix(".visualstudio.com") {
             Some(organization) => {
-                let path = path.strip_prefix("DefaultCollection/").unwrap_or(path);
-                azure([vec![organization.to_owned()], parts(path)].concat())
+                let mut parts = parts(path);
+                if parts[0].eq_ignore_ascii_case("DefaultCollection") {
+                    parts[0].clear();
+                }
+                parts.retain(|part| !part.is_empty());
+                azure([vec![organization.to_owned()], parts].concat())
             }
             None => {
-                // Bitbucket Server has this prefix in URLs of HTTP alone.
-                let project_and_repo = path.strip_prefix("scm/").filter(|it| it.contains('/'));
-                (host.to_owned(), project_and_repo.unwrap_or(path).to_owned())
+                // Bitbucket Server has this in URLs of HTTP alone, maybe below a path of its own.
+                let (_, repo) = path.rsplit_once("scm/").unwrap_or_default();
+                if repo.contains('/') {
+                    return (host.to_owned(), repo.to_lowercase());
+                }
+                // Gerrit has this in URLs of HTTP alone.
+                (host.to_owned(), path.strip_prefix("a/").unwrap_or(path).to_owned())
             }
         },
     }
+}
+
+/// Replaces percent-encoded ASCII characters, such as the space in a name.
+fn decoded(path: &str) -> Cow<'_, str> {
+    static_regex!("%([0-7][0-9A-Fa-f])").replace_all(path, |code: &Captures<'_>| {
+        let byte = u8::from_str_radix(&code[1], 16).unwrap_or_default();
+        char::from(byte).to_string()
+    })
 }
 
 fn local_path(url: &str) -> &str {
@@ -184,17 +204,29 @@ mod tests {
                 "ssh://git@ssh.dev.azure.com/v3/org/proj/repo",
                 "https://org.visualstudio.com/proj/_git/repo",
                 "https://org.visualstudio.com/DefaultCollection/proj/_git/repo",
+                "https://org.visualstudio.com/defaultcollection/proj/_git/repo",
                 "org@vs-ssh.visualstudio.com:v3/org/proj/repo",
             ][..],
+            &["https://dev.azure.com/org/A%20b/_git/r", "git@ssh.dev.azure.com:v3/org/A b/r"],
             &["https://dev.azure.com/org/_git/repo", "https://dev.azure.com/org/repo/_git/repo"],
             &[
                 "https://github.com/A/x",
+                "https://www.github.com/A/x",
                 "git@github.com:a/X.git",
                 "ssh://git@ssh.github.com:443/a/x",
             ],
             &["https://gitlab.com/A/b/x", "ssh://git@altssh.gitlab.com:443/a/b/x.git"],
             &["https://bitbucket.org/a/x", "ssh://git@altssh.bitbucket.org:443/a/x.git"],
-            &["https://bb.example.com/scm/a/x.git", "ssh://git@bb.example.com:7999/a/x.git"],
+            &[
+                "https://bb.example.com/scm/A/x.git",
+                "https://bb.example.com/bitbucket/scm/a/x.git",
+                "ssh://git@bb.example.com:7999/a/x.git",
+            ],
+            &[
+                "https://g.example.com/a/x",
+                "https://g.example.com/x",
+                "ssh://u@g.example.com:29418/x",
+            ],
         ] {
             for one in urls {
                 assert!(urls.iter().all(|other| is_same_repo(one, other)), "{one} {urls:?}");
