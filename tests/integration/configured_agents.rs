@@ -137,6 +137,9 @@ fn settings_of_argo_cd_by_which_labels_never_arrive_are_errors() {
     let ignored = |kind: &str, rule: &str| {
         format!("resource.customizations.ignoreDifferences.{kind}: '{{{rule}}}'")
     };
+    let customized = |kind: &str, rule: &str| {
+        format!("resource.customizations: '{{{kind}: {{ignoreDifferences: \"{{{rule}}}\"}}}}'")
+    };
     let hosts = "metal3.io_BareMetalHost";
     for (data, is_reported) in [
         (exclusions("apiGroups: [metal3.io], kinds: [BareMetalHost]"), true),
@@ -154,6 +157,10 @@ fn settings_of_argo_cd_by_which_labels_never_arrive_are_errors() {
         (ignored("all", "jqPathExpressions: [.metadata.labels]"), true),
         (ignored(hosts, "jsonPointers: [/spec/online]"), false),
         (ignored("apps_Deployment", "jsonPointers: [/metadata/labels]"), false),
+        (customized("metal3.io/BareMetalHost", "jsonPointers: [/metadata/labels]"), true),
+        (customized("\"*/*\"", "jsonPointers: [/metadata/labels]"), true),
+        (customized("metal3.io/BareMetalHost", "jsonPointers: [/spec/online]"), false),
+        (customized("apps/Deployment", "jsonPointers: [/metadata/labels]"), false),
     ] {
         let settings = |name: &str| {
             format!(
@@ -210,6 +217,21 @@ fn projects_of_argo_cd_that_refuse_hosts_are_errors() {
         (destinations("metal-*"), true),
         (destinations("{metal,lab}"), true),
         ("destinations: []".to_owned(), true),
+        ("destinations: [{server: '*', namespace: '!tenant-a'}]".to_owned(), true),
+        (
+            "destinations: [{server: '*', namespace: '*'}, {server: b, namespace: '!tenant-*'}]"
+                .to_owned(),
+            true,
+        ),
+        ("destinations: [{server: '*', namespace: '!kube-*'}]".to_owned(), false),
+        ("destinations: [{server: 'https://b.example.com', namespace: '*'}]".to_owned(), true),
+        ("destinations: [{name: in-cluster, namespace: '*'}]".to_owned(), false),
+        ("destinations: [{server: '!https://b.example.com', namespace: '*'}]".to_owned(), false),
+        ("sourceRepos: ['*']".to_owned(), false),
+        (format!("sourceRepos: ['{URL}']"), false),
+        ("sourceRepos: ['https://*.com/other.git']".to_owned(), true),
+        (format!("sourceRepos: ['*', '!{URL}']"), true),
+        ("sourceRepos: []".to_owned(), true),
     ] {
         let project = |name: &str| {
             format!(

@@ -205,6 +205,8 @@ pub struct AppProjectSpec {
     pub namespace_resource_whitelist: Option<yaml_serde::Value>,
     /// Namespaced kinds that are not applied.
     pub namespace_resource_blacklist: Option<yaml_serde::Value>,
+    /// The only repos from which objects are applied.
+    pub source_repos: Option<Vec<String>>,
     /// The only clusters and namespaces to which objects are applied.
     pub destinations: Option<Vec<ApplicationDestination>>,
 }

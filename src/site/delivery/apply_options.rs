@@ -130,8 +130,8 @@ fn is_for_hosts(rule: &Value) -> bool {
     matches("kind", host::KIND) && matches("group", host::GROUP)
 }
 
-/// Returns the lists of an AppProject by which Argo CD refuses hosts.
-fn from_project(origin: &Origin, spec: &AppProjectSpec) -> Vec<ObjectOption> {
+/// Returns the lists of an AppProject by which Argo CD refuses hosts, or the repo.
+fn from_project(settings: &Settings, origin: &Origin, spec: &AppProjectSpec) -> Vec<ObjectOption> {
     let refusal = |field: &str| {
         option(GitopsAgent::Argocd, field, ApplyEffect::Skips, origin.at(["spec", field]))
     };
@@ -144,18 +144,65 @@ fn from_project(origin: &Origin, spec: &AppProjectSpec) -> Vec<ObjectOption> {
     if lists_hosts(&spec.namespace_resource_blacklist) {
         options.push(refusal("namespaceResourceBlacklist"));
     }
+    if let (Some(sources), Some(own)) = (&spec.source_repos, &settings.argocd.repo_url) {
+        let plain = |url: &str| url.trim().trim_end_matches(".git").to_lowercase();
+        let matches =
+            |url: &str| own.is_same_repo(url) || is_glob(&plain(url), &plain(own.as_str()));
+        let (denied, permitted) = separated(sources.iter().map(String::as_str));
+        if denied.into_iter().any(matches) || !permitted.into_iter().any(matches) {
+            options.push(refusal("sourceRepos"));
+        }
+    }
     if let Some(destinations) = &spec.destinations {
-        let globs = destinations.iter().map(|it| it.namespace.as_deref().unwrap_or_default());
-        // globset's own flag is for paths, which may be no UTF-8.
-        let pattern =
-            |glob| Some(Glob::new(glob).ok()?.regex().trim_start_matches("(?-u)").to_owned());
-        let patterns: Option<Vec<String>> = globs.map(pattern).collect();
-        let any = |patterns: Vec<String>| Regex::new(&format!("^(?:{})$", patterns.join("|"))).ok();
-        let namespaces = patterns.and_then(any);
+        let is_there = |it: &&ApplicationDestination| is_own_cluster(settings, it);
+        let there = destinations.iter().filter(is_there).map(namespace_of);
+        let (_, permitted) = separated(there);
         let others = ObjectOption { is_inverted: true, ..refusal("destinations") };
-        options.push(ObjectOption { patterns: [namespaces, None], ..others });
+        options.push(ObjectOption { patterns: [any_of(&permitted), None], ..others });
+        let (denied, _) = separated(destinations.iter().map(namespace_of));
+        let denied = (!denied.is_empty()).then(|| [any_of(&denied), None]);
+        options.extend(denied.map(|patterns| ObjectOption { patterns, ..refusal("destinations") }));
     }
     options
+}
+
+fn namespace_of(destination: &ApplicationDestination) -> &str {
+    destination.namespace.as_deref().unwrap_or_default()
+}
+
+/// Separates the globs of what Argo CD denies, which begin with `!`, from those of what it permits. One
+/// that denies permits all else.
+fn separated<'g>(globs: impl Iterator<Item = &'g str>) -> (Vec<&'g str>, Vec<&'g str>) {
+    let (mut denied, mut permitted) = (Vec::new(), Vec::new());
+    for glob in globs {
+        denied.extend(glob.strip_prefix('!'));
+        permitted.push(if glob.starts_with('!') { "*" } else { glob });
+    }
+    (denied, permitted)
+}
+
+/// Returns the pattern of texts that one of some globs matches.
+fn any_of(globs: &[&str]) -> Option<Regex> {
+    // globset's own flag is for paths, which may be no UTF-8.
+    let pattern =
+        |glob: &&str| Some(Glob::new(glob).ok()?.regex().trim_start_matches("(?-u)").to_owned());
+    let patterns: Option<Vec<String>> = globs.iter().map(pattern).collect();
+    Regex::new(&format!("^(?:{})$", patterns?.join("|"))).ok()
+}
+
+/// Returns whether a destination of an AppProject may be the base cluster, whose name or server the
+/// settings do not tell.
+fn is_own_cluster(settings: &Settings, permitted: &ApplicationDestination) -> bool {
+    let [server, name] = settings.argocd.destination.server_and_name();
+    let pairs = [(&permitted.server, server), (&permitted.name, name)];
+    pairs.into_iter().any(|(glob, own)| match (glob, own) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(glob), Some(own)) => match glob.strip_prefix('!') {
+            Some(denied) => !is_glob(denied, own),
+            None => is_glob(glob, own),
+        },
+    })
 }
 
 /// Returns the options in Argo CD's ConfigMaps, which are for the hosts of all Applications, and in a
@@ -181,7 +228,7 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>, project: &str) -> Ve
     // Of two with one name, at least one is another base cluster's.
     let only = projects.next().filter(|_| projects.next().is_none());
     let mut options =
-        only.map_or_else(Vec::new, |(origin, project)| from_project(origin, &project.spec));
+        only.map_or_else(Vec::new, |(origin, it)| from_project(repo.settings, origin, &it.spec));
     for (origin, data) in &repo.context.argocd_settings {
         let mut add = |key: &str, text: &str, effect| {
             options.push(option(GitopsAgent::Argocd, text, effect, origin.at(["data", key])));
@@ -195,9 +242,18 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>, project: &str) -> Ve
         if included.peek().is_some() && !included.any(has_hosts) {
             add(inclusions, inclusions, ApplyEffect::Skips);
         }
-        for kind in ["all".to_owned(), format!("{}_{}", host::GROUP, host::KIND)] {
-            let key = format!("resource.customizations.ignoreDifferences.{kind}");
-            let rule = rules(data, &key).unwrap_or_default();
+        let kinds = ["all".to_owned(), format!("{}_{}", host::GROUP, host::KIND)];
+        let keys = kinds.map(|kind| format!("resource.customizations.ignoreDifferences.{kind}"));
+        let by_kind = keys.into_iter().filter_map(|key| Some((rules(data, &key)?, key)));
+        let all = "resource.customizations";
+        let customized = rules(data, all);
+        let customized = customized.iter().filter_map(Value::as_mapping).flatten();
+        let for_hosts = customized.filter_map(|(kind, rule)| {
+            let (group, kind) = kind.as_str()?.split_once('/')?;
+            let is_for_hosts = is_glob(group, host::GROUP) && is_glob(kind, host::KIND);
+            is_for_hosts.then_some((rules(rule, "ignoreDifferences")?, all.to_owned()))
+        });
+        for (rule, key) in by_kind.chain(for_hosts) {
             for (.., text) in ignored_fields(repo.settings, &rule) {
                 add(&key, text, ApplyEffect::IgnoresMetadata);
             }
