@@ -105,8 +105,8 @@ impl ChangedOutput<'_> {
         let written = site.inventory.roots.values().map(|root| overlay(&root.directory));
         let written: Vec<Utf8PathBuf> = written.filter(|overlay| !is_named(overlay)).collect();
         Some(match written.as_slice() {
-            [] => "remove this entry, in the same commit: sipgen writes no other overlay of hosts; an agent that prunes \
-                   deletes those that nothing else applies"
+            [] => "remove this entry: sipgen writes no other overlay of hosts; an agent that prunes deletes those that \
+                   nothing else applies"
                 .to_owned(),
             all => format!(
                 "name a directory that sipgen writes: {}; without it, an agent that prunes deletes the hosts",
