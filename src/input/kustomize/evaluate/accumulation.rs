@@ -250,19 +250,15 @@ impl BuildEvaluation<'_> {
             return Err(BuildFailure { is_known, ..problem.into() }).at(place);
         }
         self.budget.allocate(read.bytes)?;
-        if let Some((second, _)) = read.documents.get(1)
+        if let Some(second) = read.objects.get(1)
             && self.wanted.vital.contains(file.as_path())
             && json_values(&read.text).is_some()
         {
             let why = format!("it drops all but the first JSON object of `{file}`");
-            return defer(why).at(&second.start());
+            return defer(why).at(&second.origin.start());
         }
-        let list = read
-            .documents
-            .iter()
-            .map(|(origin, value)| BuildObject::new(origin.clone(), value.clone()))
-            .collect();
-        Ok(BuildObjects { list, are_partial: read.is_partial, vars: Vec::new() })
+        let (list, are_partial) = (read.objects.clone(), read.is_partial);
+        Ok(BuildObjects { list, are_partial, vars: Vec::new() })
     }
 
     /// Refuses duplicate ids.

@@ -259,8 +259,8 @@ impl Builds {
                 }
             };
             for file in root_files.iter().filter(|file| touched.contains(*file)) {
-                for (origin, _) in read.get(*file).into_iter().flat_map(|read| &read.documents) {
-                    evaluated.read.entry(origin.clone()).or_default().push(root);
+                for object in read.get(*file).into_iter().flat_map(|read| &read.objects) {
+                    evaluated.read.entry(object.origin.clone()).or_default().push(root);
                 }
             }
             let bases = &mut evaluated.overlay_bases;

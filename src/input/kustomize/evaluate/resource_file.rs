@@ -7,9 +7,9 @@ use granit_parser::{Event, Parser, ScalarStyle};
 use yaml_serde::{Mapping, Value};
 
 use super::budget::size;
-use super::object::{set_at, text_at, value_at};
+use super::object::{BuildObject, set_at, text_at, value_at};
 use crate::base::api::host::{self, BareMetalHost};
-use crate::base::finding::{Origin, Place};
+use crate::base::finding::Place;
 use crate::base::text::bounded;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{Files, objects};
@@ -17,7 +17,7 @@ use crate::input::load::{Files, objects};
 /// A file with its objects.
 pub(super) struct ResourceFile {
     pub(super) text: Arc<str>,
-    pub(super) documents: Vec<(Origin, Mapping)>,
+    pub(super) objects: Vec<BuildObject>,
     /// The memory of the objects in bytes.
     pub(super) bytes: usize,
     /// The reason why kustomize refuses the file, and its place.
@@ -43,7 +43,7 @@ impl ResourceFile {
         let file: Arc<Utf8Path> = Arc::from(file);
         let mut read = ResourceFile {
             text: text.clone(),
-            documents: Vec::new(),
+            objects: Vec::new(),
             bytes: 0,
             refused: unlike_go(&text).map(|(why, at)| {
                 let line = text[..at].matches('\n').count() + 1;
@@ -74,7 +74,7 @@ impl ResourceFile {
                     let kept = Value::Mapping(if is_changed { object } else { id_fields(&object) });
                     read.bytes += size(&kept, 0).unwrap_or_default();
                     if let Value::Mapping(object) = kept {
-                        read.documents.push((document.origin.clone(), object));
+                        read.objects.push(BuildObject::new(document.origin.clone(), object));
                     }
                 }
                 // kustomize skips an empty document, and an empty list.
