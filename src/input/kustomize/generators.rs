@@ -1,6 +1,6 @@
 //! ConfigMap and Secret generators of kustomizations, and the builds that reach them.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 
 use super::{Builds, FileReach, join};
 use crate::base::api::kustomization::KustomizeGenerator;
@@ -15,7 +15,6 @@ pub struct ReachedGenerator<'a> {
     pub generator: &'a KustomizeGenerator,
     /// Builds that reach it.
     pub reaches: &'a [FileReach],
-    directory: &'a Utf8Path,
     list: &'static str,
     index: usize,
 }
@@ -39,20 +38,19 @@ impl ReachedGenerator<'_> {
 
     /// Resolves a file of the generator relative to the repo's root.
     pub fn path(&self, file: &str) -> Option<Utf8PathBuf> {
-        join(self.directory, file)
+        join(self.origin.file.parent()?, file)
     }
 }
 
 impl Builds {
     /// Returns the generators of all kustomizations, sorted by directory.
     pub fn generated(&self) -> impl Iterator<Item = ReachedGenerator<'_>> {
-        self.nodes.iter().flat_map(|(directory, node)| {
+        self.nodes.values().flat_map(|node| {
             let all = node.kustomization.all_generators();
             all.map(|(list, index, generator)| ReachedGenerator {
                 origin: &node.origin,
                 generator,
                 reaches: self.reach(&node.origin.file),
-                directory,
                 list,
                 index,
             })
