@@ -312,18 +312,14 @@ impl BuildObject {
 
     /// Turns untyped scalars into strings. Merge patches never reach into lists.
     pub(super) fn settle_types(&mut self) {
-        let untyped = std::mem::take(&mut self.untyped);
-        self.change(|object| {
-            for route in untyped {
-                let value =
-                    route.iter().try_fold(&mut *object, |value, step| value.get_mut(step.key()?));
-                if let Some(value) = value
-                    && let Some(text) = scalar_text(value)
-                {
-                    *value = Value::from(text);
-                }
+        for route in std::mem::take(&mut self.untyped) {
+            let keys: Option<Vec<&str>> = route.iter().map(RouteStep::key).collect();
+            if let Some(keys) = keys
+                && let Some(text) = text_at(&self.value, &keys)
+            {
+                set_at(&mut self.value, &keys, text.into());
             }
-        });
+        }
     }
 
     /// Turns all annotations into strings, as kustomize does at the end of a build, and where it records
