@@ -32,7 +32,12 @@ pub(crate) fn applied_in_full(
             GitopsAgent::Flux => flux_kustomization(live),
             GitopsAgent::Argocd => application(key, live),
         };
-        if owns_spec(live, agent) {
+        let owns_spec = live.managed_fields.iter().flatten().any(|managed| {
+            managed.manager == agent.manager()
+                && managed.operation == "Apply"
+                && managed.fields.as_ref().is_some_and(|fields| fields.spec.is_some())
+        });
+        if owns_spec {
             return Some(words);
         }
         // Without the agent's field manager on the spec, the last apply decides: another object's
@@ -65,15 +70,6 @@ fn application<'a>(key: &HostKey, live: &'a Metadata) -> (Option<&'a str>, Strin
     // An Application outside of Argo CD's namespace is written `NAMESPACE_NAME`.
     let name = application.rsplit('_').next().unwrap_or(application);
     (Some(name), format!("the Argo CD Application {}", application.replacen('_', "/", 1)))
-}
-
-/// Returns whether an agent owns the spec of a live host, by its field managers.
-fn owns_spec(live: &Metadata, agent: GitopsAgent) -> bool {
-    live.managed_fields.iter().flatten().any(|managed| {
-        managed.manager == agent.manager()
-            && managed.operation == "Apply"
-            && managed.fields.as_ref().is_some_and(|fields| fields.spec.is_some())
-    })
 }
 
 /// Returns the agents that own assignment labels of a live host, by their keys, and therefore keep
