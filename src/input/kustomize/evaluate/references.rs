@@ -180,10 +180,7 @@ impl NamedBuildObject {
         let are_same = |ours: &[String], others: &[String]| {
             let (short, long) =
                 if ours.len() < others.len() { (ours, others) } else { (others, ours) };
-            match short {
-                [] => allow_none || long.is_empty(),
-                short => long.ends_with(short),
-            }
+            if short.is_empty() { allow_none || long.is_empty() } else { long.ends_with(short) }
         };
         are_same(&self.prefixes, &referrer.prefixes) && are_same(&self.suffixes, &referrer.suffixes)
     }
