@@ -223,8 +223,7 @@ impl Builds {
         let files: BTreeSet<&Utf8PathBuf> = reached.iter().map(|(_, file)| *file).collect();
         let below = grouped(reached);
         let read = |file: &&Utf8PathBuf| {
-            let read = ResourceFile::new(repo, file, wanted.vital_kinds, touched.contains(*file))?;
-            Some(((*file).clone(), read))
+            ResourceFile::read(repo, file, wanted.vital_kinds, touched.contains(*file))
         };
         // Files are parsed once, even if several roots build them.
         let read: HashMap<Utf8PathBuf, ResourceFile> = files.par_iter().filter_map(read).collect();
@@ -343,8 +342,7 @@ impl Builds {
         is_vital: impl Fn(&Utf8Path) -> bool,
     ) -> BuildResult<Vec<BuildObject>> {
         let below: Vec<Utf8PathBuf> = self.below(directory).into_keys().collect();
-        let read =
-            |file: &Utf8PathBuf| Some((file.clone(), ResourceFile::new(repo, file, &[], true)?));
+        let read = |file: &Utf8PathBuf| ResourceFile::read(repo, file, &[], true);
         let read = below.par_iter().filter_map(read).collect();
         let vital = below.iter().filter(|file| is_vital(file));
         let wanted = EvaluatedFiles {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use granit_parser::{Event, Parser, ScalarStyle};
 use yaml_serde::{Mapping, Value};
 
@@ -31,16 +31,16 @@ pub(super) struct ResourceFile {
 impl ResourceFile {
     /// Reads a file, or returns `None` if it has no text. If the objects are not changed, only their
     /// ids are kept.
-    pub(super) fn new(
+    pub(super) fn read(
         repo: &Files,
-        file: &Utf8Path,
+        path: &Utf8Path,
         vital_kinds: &[&str],
         is_changed: bool,
-    ) -> Option<Self> {
-        let decoded = repo.text(file);
-        let is_binary = decoded.is_none() && repo.read(file).is_ok();
+    ) -> Option<(Utf8PathBuf, Self)> {
+        let decoded = repo.text(path);
+        let is_binary = decoded.is_none() && repo.read(path).is_ok();
         let text: Arc<str> = Arc::from(decoded.or(is_binary.then(String::new))?);
-        let file: Arc<Utf8Path> = Arc::from(file);
+        let file: Arc<Utf8Path> = Arc::from(path);
         let mut read = ResourceFile {
             text: text.clone(),
             objects: Vec::new(),
@@ -101,7 +101,7 @@ impl ResourceFile {
         {
             read.refused = Some((format.to_owned(), Place::File(file)));
         }
-        Some(read)
+        Some((path.to_owned(), read))
     }
 
     fn refuse(&mut self, why: String, place: Place) {
