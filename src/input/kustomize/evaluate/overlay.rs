@@ -187,8 +187,7 @@ impl Builds {
             let mut levels = object.levels.iter().filter(|level| level.directory == listed_in);
             let Some(level) = levels.next() else { continue };
             let there = Id { name: level.name.clone(), ..object.id() };
-            let selecting =
-                patches.iter().filter(|(selector, _)| selector.selects_as(object, &there));
+            let selecting = patches.iter().filter(|(selector, _)| selector.selects(object, &there));
             let mut selecting = selecting.map(|(_, patch)| patch).peekable();
             if selecting.peek().is_some() {
                 targets.push((object, selecting.find_map(|patch| undone(object, patch))));

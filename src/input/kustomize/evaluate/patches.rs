@@ -212,7 +212,8 @@ impl PatchedObjects<'_> {
             (None, None) => (0..self.objects.list.len()).collect(),
         };
         self.budget.step(1 + positions.len())?;
-        positions.retain(|at| self.object(*at).is_some_and(|object| selector.selects(object)));
+        let selects = |object: &BuildObject| selector.selects(object, &object.id());
+        positions.retain(|at| self.object(*at).is_some_and(selects));
         Ok(positions)
     }
 

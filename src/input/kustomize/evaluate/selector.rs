@@ -100,14 +100,9 @@ impl Selector {
         })
     }
 
-    /// Returns whether a patch with this target applies to an object, by its original or its
-    /// current id.
-    pub(super) fn selects(&self, object: &BuildObject) -> bool {
-        self.selects_as(object, &object.id())
-    }
-
-    /// Returns whether a patch applies to an object while it has an id.
-    pub(super) fn selects_as(&self, object: &BuildObject, now: &Id) -> bool {
+    /// Returns whether a patch with this target applies to an object while it has an id, by its
+    /// original id or that one.
+    pub(super) fn selects(&self, object: &BuildObject, now: &Id) -> bool {
         let is_named = |id: &Id| self.name.matches(&id.name);
         let is_in_namespace = |id: &Id| self.namespace.matches(id.effective_namespace());
         let first = object.first_id().unwrap_or(now);
@@ -169,7 +164,8 @@ mod tests {
     }
 
     fn selects(target: &str, object: &BuildObject) -> bool {
-        Selector::new(&yaml_serde::from_str(target).unwrap()).unwrap().selects(object)
+        let selector = Selector::new(&yaml_serde::from_str(target).unwrap()).unwrap();
+        selector.selects(object, &object.id())
     }
 
     #[test]
