@@ -103,32 +103,27 @@ pub(crate) fn is_cluster_scoped(group: &str, kind: &str) -> bool {
 impl Id {
     /// Returns the id of a host.
     pub(super) fn host(name: &str, namespace: Option<&str>) -> Self {
-        Self::new(host::API_VERSION, host::KIND, name, namespace.unwrap_or_default())
+        let parts = [host::KIND, name, namespace.unwrap_or_default()];
+        Self::new(host::API_VERSION, parts.map(str::to_owned))
     }
 
-    pub(super) fn new(
-        api_version: &str,
-        kind: impl Into<String>,
-        name: impl Into<String>,
-        namespace: impl Into<String>,
-    ) -> Self {
+    pub(super) fn new(api_version: &str, [kind, name, namespace]: [String; 3]) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let kind = kind.into();
         Id {
             group: group.to_owned(),
             version: version.to_owned(),
             is_cluster_scoped: is_cluster_scoped(group, &kind),
             kind,
-            name: name.into(),
-            namespace: namespace.into(),
+            name,
+            namespace,
         }
     }
 
     /// Reads the id of an object.
     pub(super) fn from_object(object: &Mapping) -> Self {
         let text = |route: &[&str]| text_at(object, route).unwrap_or_default();
-        let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
-        Id::new(&text(&["apiVersion"]), text(&["kind"]), name, namespace)
+        let routes = [&["kind"][..], &["metadata", "name"], &["metadata", "namespace"]];
+        Id::new(&text(&["apiVersion"]), routes.map(text))
     }
 
     /// Returns the namespace that is compared.

@@ -133,7 +133,7 @@ impl ReplacementSource {
         let of = &self.of;
         let [group, version, kind, name, namespace] =
             [&of.group, &of.version, &of.kind, &of.name, &of.namespace].map(text);
-        let wanted = Id::new("", kind, name, namespace);
+        let wanted = Id::new("", [kind, name, namespace].map(str::to_owned));
         is_selected(id, [group, version, kind])
             && (name.is_empty() || name == id.name)
             && (namespace.is_empty() || wanted.effective_namespace() == id.effective_namespace())

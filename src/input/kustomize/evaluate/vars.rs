@@ -32,10 +32,9 @@ impl BuildEvaluation<'_> {
                 (_, group, version) if group.is_empty() => version,
                 (_, group, version) => format!("{group}/{version}"),
             };
-            let namespace = target("namespace");
-            let wanted = Id::new(&version, target("kind"), target("name"), &namespace);
+            let wanted = Id::new(&version, ["kind", "name", "namespace"].map(target));
             // Without a namespace, a variable means an object of any namespace.
-            let is_any = namespace.is_empty() && !wanted.is_cluster_scoped;
+            let is_any = wanted.namespace.is_empty() && !wanted.is_cluster_scoped;
             let is_meant = |id: &Id| {
                 [&id.group, &id.version, &id.kind, &id.name]
                     == [&wanted.group, &wanted.version, &wanted.kind, &wanted.name]
