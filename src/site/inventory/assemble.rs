@@ -177,22 +177,20 @@ fn idle_reservations(hosts: &[Host], settings: &Settings) -> Vec<Finding> {
 /// Reports labels and hosts of marks in the settings that match no host.
 fn idle_marks(inventory: &Inventory, settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut report = |number: usize, problem: String, route: Vec<RouteStep>| {
-        let message = format!("maintenance mark {number} {problem}");
+    let mut report = |index: usize, problem: String, field: &[RouteStep]| {
+        let message = format!("maintenance mark {} {problem}", index + 1);
+        let route = [&["maintenance".into(), index.into()][..], field].concat();
         let finding = Finding::new(Code::IdleMark, message).at(settings.place(route));
         findings.push(finding.help("fix the labels or hosts, or remove the mark"));
     };
     for (index, mark) in settings.maintenance.iter().enumerate() {
-        let route = |field: &'static str| vec!["maintenance".into(), index.into(), field.into()];
         let is_idle = !inventory.hosts.iter().any(|host| mark.selects(&host.labels));
         if !mark.labels.is_empty() && is_idle {
-            report(index + 1, "has labels that no host has".to_owned(), route("labels"));
+            report(index, "has labels that no host has".to_owned(), &["labels".into()]);
         }
         let unknown = mark.hosts.iter().enumerate();
         for (at, host) in unknown.filter(|(_, host)| inventory.index(host).is_none()) {
-            let mut route = route("hosts");
-            route.push(at.into());
-            report(index + 1, format!("names unknown host {host}"), route);
+            report(index, format!("names unknown host {host}"), &["hosts".into(), at.into()]);
         }
     }
     findings
