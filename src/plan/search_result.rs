@@ -33,13 +33,6 @@ pub(super) struct HostBounds {
     pub(super) most: usize,
 }
 
-impl HostBounds {
-    /// Returns the bounds of a number that no placement is known for.
-    pub(super) fn at_most(most: usize) -> Self {
-        Self { least: 0, most }
-    }
-}
-
 /// The proof that a demand cannot be served.
 #[derive(Clone)]
 pub(super) enum ShortageProof {
@@ -92,6 +85,11 @@ pub(super) struct DemandConflict {
 }
 
 impl ShortDemand {
+    /// Returns a demand that can have at most so many hosts. No placement with them is known.
+    pub(super) fn at_most(index: usize, most: usize, why: ShortageProof) -> Self {
+        Self { index, found: HostBounds { least: 0, most }, why }
+    }
+
     pub(super) fn by_cut(problem: &MatchingProblem, cut: Cut) -> Self {
         let classes = cut.classes.iter();
         let capacity: usize = classes.map(|class| problem.capacities[*class]).sum();

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::matching::FlowDemand;
-use super::super::search_result::{ConflictCore, HostBounds, ShortDemand, ShortageProof};
+use super::super::search_result::{ConflictCore, ShortDemand, ShortageProof};
 use super::CrossingSearch;
 use super::candidates::{Candidate, Limit};
 
@@ -89,11 +89,8 @@ impl CrossingSearch<'_> {
             let missing = problem.demands[index].missing;
             let found = missing.min(left);
             left -= found;
-            (found < missing).then(|| ShortDemand {
-                index,
-                found: HostBounds::at_most(found),
-                why: ShortageProof::Crossing(conflict.clone()),
-            })
+            let why = || ShortageProof::Crossing(conflict.clone());
+            (found < missing).then(|| ShortDemand::at_most(index, found, why()))
         });
         unserved.collect()
     }
@@ -130,11 +127,9 @@ impl CrossingSearch<'_> {
         let constrained = demands.clone();
         let core =
             ConflictCore { demands, constrained, is_minimal: true, ..ConflictCore::default() };
-        (core.demands.len() > places).then(|| ShortDemand {
-            index: demand,
-            found: HostBounds::at_most(missing - 1),
-            why: ShortageProof::Crossing(self.conflict(core)),
-        })
+        let is_short = core.demands.len() > places;
+        let why = || ShortageProof::Crossing(self.conflict(core));
+        is_short.then(|| ShortDemand::at_most(demand, missing - 1, why()))
     }
 
     /// Returns why a demand cannot meet a constraint on domains with any hosts that it may use.
@@ -153,8 +148,7 @@ impl CrossingSearch<'_> {
             }
             let proof =
                 skew.proof(missing, |domain| available.get(domain).copied().unwrap_or_default())?;
-            let found = HostBounds::at_most(proof.found);
-            Some(ShortDemand { index: demand, found, why: ShortageProof::Constrained(proof) })
+            Some(ShortDemand::at_most(demand, proof.found, ShortageProof::Constrained(proof)))
         })
     }
 }

@@ -302,8 +302,7 @@ impl CrossingSearch<'_> {
     fn undecided(&self, cluster: &[usize]) -> Vec<ShortDemand> {
         let open =
             cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
-        let (found, why) = (HostBounds::at_most(0), ShortageProof::Undecided);
-        open.map(|index| ShortDemand { index: *index, found, why: why.clone() }).collect()
+        open.map(|index| ShortDemand::at_most(*index, 0, ShortageProof::Undecided)).collect()
     }
 
     /// Satisfies a cluster by one key at a time.

@@ -32,8 +32,7 @@ impl Matching<'_> {
                         let mut in_domain = load.copied().unwrap_or_default();
                         if is_unknown || in_domain <= level {
                             in_domain += 1;
-                            self.free[class] -= 1;
-                            self.put(demand, FlowUnit { domain: choice.domain, class });
+                            self.pick(demand, FlowUnit { domain: choice.domain, class });
                         }
                         if !is_unknown {
                             more = Some(more.map_or(in_domain, |more: usize| more.min(in_domain)));
