@@ -32,6 +32,7 @@ pub(crate) enum Refusal {
     /// The first requirement of the labelSelector that the host does not meet.
     #[display("does not match `{_0}` of the selector")]
     NotSelected(Arc<str>),
+    /// It lacks hardware, or an address for the installer.
     Insufficient(UnmetRequirement),
     #[display("is assigned to {_0}")]
     Assigned(ClusterKey),
@@ -50,12 +51,14 @@ pub(crate) enum Refusal {
     NotRendered,
     #[display("is applied in full by {_0}, so an object with labels would erase its spec")]
     AppliedInFull(String),
+    /// Something uses it, or may do so.
     InUse(HostUsage),
     #[display("is being deleted")]
     Deleting,
     /// The reason of its maintenance mark.
     #[display("is in maintenance: {_0}")]
     InMaintenance(String),
+    /// Only Flux knows the value of a variable in it.
     Undecided(Box<VariableValue>),
     #[display("is in an error: {_0}")]
     InError(String),
@@ -75,24 +78,16 @@ pub(crate) enum Refusal {
     NotInstalled(Option<String>),
     #[display("has {}", reserving_mark(_0))]
     Reserved(&'static str),
+    /// It has no address on an interface that services use.
     Unaddressed(NoAddressReason),
     #[display("is in {key}={domain}, where the cluster has a host of this role already")]
-    DomainTaken {
-        key: String,
-        domain: String,
-    },
+    DomainTaken { key: String, domain: String },
     /// The node set would have too many hosts there.
     #[display("is in {key}={domain}, where one more host of its role exceeds the maxSkew")]
-    SkewExceeded {
-        key: String,
-        domain: String,
-    },
+    SkewExceeded { key: String, domain: String },
     /// All hosts of the node set are in this domain.
     #[display("is not in {key}={domain}, where the other hosts of its role are")]
-    OtherDomain {
-        key: String,
-        domain: String,
-    },
+    OtherDomain { key: String, domain: String },
 }
 
 impl Refusal {
