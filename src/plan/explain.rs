@@ -122,11 +122,8 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     let node_sets = in_order(parts).into_iter().map(|part| {
         let node_set = cluster.and_then(|cluster| cluster.node_set(part));
         let hosts = own.iter().filter(|(_, owner)| owner.part == *part);
-        let hosts = hosts.map(|(host, owner)| {
-            // A frozen cluster keeps the hosts of the previous output.
-            let how = owner.how.unwrap_or(AssignmentMethod::Stays);
-            described(&site.inventory.hosts[*host], how, part, node_set)
-        });
+        let hosts =
+            hosts.map(|(host, owner)| described(&site.inventory.hosts[*host], owner, node_set));
         NodeSetExplanation {
             part: part.clone(),
             worker_too: cluster.is_some_and(|cluster| cluster.is_worker_too(part)),
@@ -149,15 +146,12 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     })
 }
 
-fn described(
-    host: &Host,
-    how: AssignmentMethod,
-    part: &Part,
-    node_set: Option<&NodeSet>,
-) -> AssignedHost {
+fn described(host: &Host, owner: &HostOwner, node_set: Option<&NodeSet>) -> AssignedHost {
+    // A frozen cluster keeps the hosts of the previous output.
+    let how = owner.how.unwrap_or(AssignmentMethod::Stays);
     let keys = node_set.map_or(&[][..], |set| &set.topology_keys);
     let domains = topology::domains(host, keys).into_iter();
-    let is_machine = part.node.is_some();
+    let is_machine = owner.part.node.is_some();
     AssignedHost {
         host: host.key.clone(),
         how,
