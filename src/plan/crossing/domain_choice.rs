@@ -72,19 +72,14 @@ impl LocalSearch<'_> {
     /// Moves hosts of a demand to equally preferred free ones in emptier domains of a topology key, given
     /// by its index. `kept` has the domains of the retained hosts.
     pub(super) fn level(&mut self, demand: usize, key: usize, kept: &[&str]) {
-        while let Some((from, to)) = self.leveling_exchange(demand, key, kept) {
+        while let Some((from, to)) = self.leveling_swap(demand, key, kept) {
             self.leave(demand, from);
             self.put(demand, to);
         }
     }
 
     /// Returns the class of a host in a crowded domain, and one in an emptier domain that can replace it.
-    fn leveling_exchange(
-        &self,
-        demand: usize,
-        key: usize,
-        kept: &[&str],
-    ) -> Option<(usize, usize)> {
+    fn leveling_swap(&self, demand: usize, key: usize, kept: &[&str]) -> Option<(usize, usize)> {
         let picks = self.matching.picks[demand].iter();
         let picked = picks.clone().filter_map(|pick| self.instance.value(pick.class, key));
         let hosts = occurrences(picked.chain(kept.iter().copied()));

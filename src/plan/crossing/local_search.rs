@@ -332,7 +332,7 @@ impl<'a> LocalSearch<'a> {
                 {
                     continue;
                 }
-                match self.in_the_way(demand, candidate, left) {
+                match self.blocking(demand, candidate, left) {
                     BlockingHosts::Nothing => {
                         ends.push(class);
                         // A second end is tried only if the chain conflicts with the first one.
@@ -383,12 +383,7 @@ impl<'a> LocalSearch<'a> {
         false
     }
 
-    fn in_the_way(
-        &self,
-        demand: usize,
-        candidate: &Candidate,
-        left: Option<usize>,
-    ) -> BlockingHosts {
+    fn blocking(&self, demand: usize, candidate: &Candidate, left: Option<usize>) -> BlockingHosts {
         let limits = candidate.limits.iter();
         let full: Vec<&Limit> = limits.filter(|it| self.is_full(demand, **it, left)).collect();
         let Some(first) = full.first() else {

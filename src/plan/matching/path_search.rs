@@ -76,7 +76,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
                 let left = Some(FlowUnit { domain, class });
                 // The user may take another host of the same domain, or of any open domain.
                 let is_new = self.slots.insert((user, domain));
-                let found = is_new.then(|| self.reach_domain(user, domain, left)).flatten();
+                let found = is_new.then(|| self.reach_in(user, domain, left)).flatten();
                 let found = found.or_else(|| self.expand(user, left));
                 if found.is_some() {
                     return found;
@@ -98,7 +98,7 @@ impl<'a, 'm> PathSearch<'a, 'm> {
         let mut kept = Vec::new();
         for domain in untried {
             if self.is_open(demand, domain) {
-                let found = self.reach_domain(demand, domain, left);
+                let found = self.reach_in(demand, domain, left);
                 if found.is_some() {
                     return found;
                 }
@@ -115,15 +115,13 @@ impl<'a, 'm> PathSearch<'a, 'm> {
     }
 
     /// Reaches the classes in a domain.
-    fn reach_domain(
-        &mut self,
-        demand: usize,
-        domain: usize,
-        instead_of: Option<FlowUnit>,
-    ) -> Option<usize> {
+    fn reach_in(&mut self, demand: usize, domain: usize, left: Option<FlowUnit>) -> Option<usize> {
         let problem = self.matching.problem;
         let pool = problem.demands[demand].pool;
-        let step = |class| PathStep { demand, pick: FlowUnit { domain, class }, instead_of };
+        let step = |class| {
+            let pick = FlowUnit { domain, class };
+            PathStep { demand, pick, instead_of: left }
+        };
         // A free class ends the search, so the others do not matter.
         if let Some(class) = self.matching.first_free(demand, pool, domain) {
             return self.reach(step(class));
