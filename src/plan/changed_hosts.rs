@@ -13,7 +13,7 @@ use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::layout;
 use crate::input::settings::sources;
-use crate::site::assembly::{LeftOutHost, Site};
+use crate::site::Site;
 use crate::site::inventory::{Evidence, Host};
 use crate::site::previous::RecordedAssignment;
 
@@ -40,7 +40,17 @@ impl Assignments<'_> {
             return None;
         }
         if let Some(left_out) = site.left_out.get(host) {
-            return Some(still_declared(host, held, left_out));
+            // A kustomization renders the host. It would lose its labels without being gone.
+            let message = format!(
+                "host {host} of {} is not in the input, but the repo still declares it",
+                held.cluster
+            );
+            let finding = Finding::new(Code::HostLeftOut, message).at(left_out.origin.name());
+            let finding = finding.see(held.origin.name(), "the cluster has it").help(
+                "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its manifest from \
+                 the repo",
+            );
+            return Some(finding.for_cluster(&held.cluster));
         }
         let message = format!("host {host} of {} is missing from the inventory", held.cluster);
         let secrets = match was_declared(held, site) {
@@ -191,20 +201,4 @@ fn left_as_observed(host: &Host, held: &RecordedAssignment, site: &Site) -> Opti
         .see(held.origin.name(), "the observed object, which would erase the declared one's spec")
         .help(format!("fix the errors of {}, or include it in `--only`", held.cluster))
     })
-}
-
-/// Reports a host that a kustomization renders although it is not an input. It would lose its
-/// labels without being gone.
-fn still_declared(host: &HostKey, held: &RecordedAssignment, left_out: &LeftOutHost) -> Finding {
-    Finding::new(
-        Code::HostLeftOut,
-        format!("host {host} of {} is not in the input, but the repo still declares it", held.cluster),
-    )
-    .at(left_out.origin.name())
-    .see(held.origin.name(), "the cluster has it")
-    .help(
-        "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its manifest from \
-         the repo",
-    )
-    .for_cluster(&held.cluster)
 }
