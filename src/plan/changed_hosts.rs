@@ -40,14 +40,16 @@ impl Assignments<'_> {
             return None;
         }
         if let Some(left_out) = site.left_out.get(host) {
-            // A kustomization renders the host. It would lose its labels without being gone.
+            // It would lose its labels without being gone.
+            let how =
+                if left_out.root.is_some() { "declares it" } else { "says that it is in use" };
             let message = format!(
-                "host {host} of {} is not in the input, but the repo still declares it",
+                "host {host} of {} is not in the input, but the repo still {how}",
                 held.cluster
             );
             let finding = Finding::new(Code::HostLeftOut, message).at(left_out.origin.name());
             let finding = finding.see(held.origin.name(), "the cluster has it").help(
-                "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its manifest from \
+                "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its file from \
                  the repo",
             );
             return Some(finding.for_cluster(&held.cluster));
@@ -74,7 +76,7 @@ impl Assignments<'_> {
         let there = site.inventory.host(host);
         let root = match there {
             Some(host) => host.evidence.root(),
-            None => site.left_out.get(host).map(|left_out| left_out.root),
+            None => site.left_out.get(host).and_then(|left_out| left_out.root),
         };
         let root = root.and_then(|root| site.inventory.roots.get(&root));
         let renders = root.is_some_and(|it| layout::declared_directory(&it.directory) == *below);

@@ -192,3 +192,45 @@ fn a_host_that_cluster_api_could_not_claim_is_reported() {
     let said = repo.generate(&[]).expect(0).stderr;
     assert!(!said.contains("SIP0522"), "{said}");
 }
+
+/// A host whose file is no input would be replaced while its machine still runs in the cluster.
+#[test]
+fn an_assigned_host_in_use_may_not_be_excluded() {
+    let spare = host("host-2", "");
+    for (field, rule, _) in FIELDS {
+        for is_listed in [true, false] {
+            let repo = one_host(&host("host-1", ""));
+            repo.write("inventory/spare.yaml", &spare);
+            repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, spare.yaml]\n");
+            repo.generate(&[]).expect(0);
+            let before = repo.files("overlays");
+
+            repo.write(HOSTS, &with_field("host-1", "", field));
+            if !is_listed {
+                repo.write("inventory/kustomization.yaml", "resources: [spare.yaml]\n");
+                let refused = repo.refused();
+                assert_says(&refused, &["does not list inventory/hosts.yaml"]);
+                // What the help says must be safe to do.
+                assert!(
+                    !refused.contains("sources: [{paths: [\"!inventory/hosts.yaml\"]}]"),
+                    "{refused}"
+                );
+            }
+            repo.write("sipgen.yaml", "sources: [{paths: [\"!inventory/hosts.yaml\"]}]\n");
+
+            let how = if is_listed { "declares it" } else { "says that it is in use" };
+            assert_says(&repo.refused(), &["error[SIP0014]", how]);
+            assert!(repo.files("overlays") == before, "{rule}");
+        }
+    }
+    // A machine that left, and whose file is kept.
+    let repo = one_host(&host("host-1", ""));
+    repo.write("inventory/spare.yaml", &spare);
+    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, spare.yaml]\n");
+    repo.generate(&[]).expect(0);
+    repo.write("archive/host-1.yaml", &host("host-1", ""));
+    repo.remove(HOSTS);
+    repo.write("inventory/kustomization.yaml", "resources: [spare.yaml]\n");
+    repo.write("sipgen.yaml", "sources: [{paths: [\"!archive/**\"]}]\n");
+    assert_says(&repo.generate(&[]).expect(0).stderr, &["SIP0506"]);
+}

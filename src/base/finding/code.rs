@@ -105,7 +105,7 @@ codes! {
     "0011" NotBuilt Error Run Shown "kustomize cannot build a source"
     "0012" IdleGlob Warning Run Shown "a glob of a source matches no file"
     "0013" ClusterLeftOut Error Run Shown "a cluster of the repo is missing from the inputs"
-    "0014" HostLeftOut Error Cluster Shown "an assigned host is missing from the inputs, but the repo declares it"
+    "0014" HostLeftOut Error Cluster Shown "an assigned host is missing from the inputs, but the repo has it"
     "0015" PathTwice Error Run Shown "two generated files have the same path"
     "0017" LossUnproven Error Either Shown "a cluster or host is missing, and a file that may hold it was not read"
     "0018" TooOld Error Run Shown "this sipgen is older than the settings require"

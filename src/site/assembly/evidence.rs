@@ -191,6 +191,8 @@ impl HostProofs<'_> {
             let harm = format!("{} beside applied ones cannot be assigned", host_count(&hosts));
             let Site { settings, builds, .. } = self.site;
             let (code, files) = (Code::NotRendered, files_of(&hosts));
+            let are_unassigned = hosts.iter().all(|document| self.is_unassigned(document));
+            let settings = are_unassigned.then_some(settings);
             let component = kustomization.parent().and_then(|it| builds.unlisted_component(it));
             first_of(
                 &hosts,

@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 use std::mem;
 
+use super::concern::is_example;
 use super::names::NamingContext;
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
@@ -17,12 +18,14 @@ use crate::base::grouping::grouped;
 use crate::base::text::subject_with_first;
 use crate::input::settings::{InventoryMode, Settings};
 use crate::site::inventory::host_document::HostDocument;
+use crate::site::inventory::usage::HostUsage;
 
 /// Documents of hosts, with the keys that builds give them.
 #[derive(Default)]
 pub(super) struct HostDocuments {
     pub(super) inputs: Vec<HostDocument>,
-    /// Documents of the repo that are not inputs. Once completed, manifests of hosts without inputs.
+    /// Documents of the repo that are not inputs. Once completed, those of hosts without inputs that
+    /// kustomizations render, or that say that the host is in use.
     pub(super) others: Vec<HostDocument>,
     /// All documents in the repo's files.
     pub(super) in_files: Vec<(HostKey, Origin)>,
@@ -36,8 +39,9 @@ pub(super) fn complete(hosts: &mut HostDocuments, naming: NamingContext<'_>) -> 
     if inputs.are_all() {
         return Vec::new();
     }
-    let manifests = others.into_iter().filter(|document| !document.roots.is_empty());
-    let manifests = grouped(manifests.map(|document| (document.key.clone(), document)));
+    let (manifests, loose): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|document| !document.roots.is_empty());
+    let manifests = grouped(manifests.into_iter().map(|document| (document.key.clone(), document)));
     let is_observed = settings.inventory.mode == InventoryMode::Observed;
     let (mut seen, mut is_described) = (HashSet::new(), HashSet::new());
     let (mut unknown, mut live) = (Vec::new(), Vec::new());
@@ -79,6 +83,14 @@ pub(super) fn complete(hosts: &mut HostDocuments, naming: NamingContext<'_>) -> 
             hosts.inputs.extend(manifests);
         }
     }
+    let known: HashSet<HostKey> = hosts.others.iter().map(|other| other.key.clone()).collect();
+    let is_left = |document: &HostDocument| {
+        let file = &document.origin.file;
+        let may_be_it = !is_example(file) && !naming.repo.is_out_of_reach(file);
+        let is_new = !seen.contains(&document.key) && !known.contains(&document.key);
+        is_new && may_be_it && HostUsage::all_of(document).next().is_some()
+    };
+    hosts.others.extend(loose.into_iter().filter(is_left));
     live.retain(|(key, _)| !is_described.contains(key));
     let renamed =
         if live.is_empty() { None } else { renaming_kustomization(naming, &hosts.in_files) };

@@ -11,24 +11,25 @@ use crate::base::finding::{Code, Finding, Origin};
 use crate::base::text::subject_with_first;
 use crate::site::inventory::host_document::HostDocument;
 
-/// A host that a kustomization of the repo renders but that is not an input.
+/// A host that is not an input, although a kustomization of the repo renders it, or a file says that it
+/// is in use.
 #[derive(Debug)]
 pub struct LeftOutHost {
-    /// The manifest.
+    /// The manifest, or the live object.
     pub origin: Origin,
-    /// Index of the outermost kustomization that renders it.
-    pub(crate) root: usize,
+    /// Index of the outermost kustomization that renders it, if any.
+    pub(crate) root: Option<usize>,
     /// Secrets that it names.
     pub secrets: Box<[ObjectName]>,
 }
 
 impl LeftOutHost {
-    /// Returns the host of a manifest; `None` if no kustomization renders it.
-    pub(super) fn new(manifest: HostDocument) -> Option<(HostKey, Self)> {
-        let root = *manifest.roots.first()?;
+    /// Returns the host of a document that is not an input.
+    pub(super) fn new(manifest: HostDocument) -> (HostKey, Self) {
+        let root = manifest.roots.first().copied();
         let names = manifest.host.spec.iter().flat_map(|spec| spec.references());
         let secrets = names.filter_map(|(_, name)| name.parse().ok()).collect();
-        Some((manifest.key, Self { origin: manifest.origin, root, secrets }))
+        (manifest.key, Self { origin: manifest.origin, root, secrets })
     }
 }
 

@@ -96,8 +96,8 @@ pub struct Site {
     pub wiring: DeliveryWiring,
     /// Previous output.
     pub state: PreviousOutput,
-    /// Assigned hosts that kustomizations of the repo render but that are not inputs. No plan is
-    /// valid without them.
+    /// Assigned hosts that are not inputs, although kustomizations of the repo render them, or files say
+    /// that they are in use. No plan is valid without them.
     pub left_out: HashMap<HostKey, LeftOutHost>,
     /// Services of the repo with NodePorts, except those in the output directory.
     pub services: Vec<ServiceWithPorts>,
@@ -179,14 +179,14 @@ impl Site {
         );
         site.inventory = inventory;
         all.extend(findings);
-        // Only snapshots count then.
+        // Manifests do not count then.
         if site.settings.inventory.mode == InventoryMode::Observed {
-            site.left_out.clear();
+            site.left_out.retain(|_, host| host.root.is_none());
         }
         // An overlay in the output may be applied elsewhere, and so its hosts.
         let roots = site.inventory.hosts.iter().filter_map(|host| host.evidence.root());
         let roots: BTreeSet<usize> =
-            roots.chain(site.left_out.values().map(|host| host.root)).collect();
+            roots.chain(site.left_out.values().filter_map(|host| host.root)).collect();
         let roots = roots.into_iter().map(|index| (index, site.builds.root(index)));
         let kept = roots.filter(|(_, root)| site.state.has_overlay_of(&root.directory));
         site.inventory.roots.extend(kept.map(|(index, root)| (index, root.clone())));

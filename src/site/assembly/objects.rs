@@ -134,7 +134,7 @@ pub(super) fn named(
     networks.claimed = ClaimedAddresses::new(address_objects, &mut findings);
     let hardware = name_objects(all.hardware, naming);
     let site = Site {
-        left_out: mem::take(&mut hosts.others).into_iter().filter_map(LeftOutHost::new).collect(),
+        left_out: mem::take(&mut hosts.others).into_iter().map(LeftOutHost::new).collect(),
         // Services count even if they are not inputs, because their NodePorts are taken all the same.
         services: all.services.into_iter().filter_map(|service| naming.service(service)).collect(),
         firmware: name_objects(all.firmware, naming),

@@ -106,8 +106,14 @@ impl Concern<'_> {
                 count => format!("{count} objects, {name} among them, are"),
             };
             let harm = format!("{what} not applied");
-            let finding =
-                unlisted(code, settings, &kustomization, component.as_deref(), &[&file], &harm);
+            let finding = unlisted(
+                code,
+                Some(settings),
+                &kustomization,
+                component.as_deref(),
+                &[&file],
+                &harm,
+            );
             let others = objects[1..].iter().map(|(origin, name)| (origin.name(), name.clone()));
             findings.push(finding.at(first.name()).see_each(others));
         }
@@ -116,9 +122,10 @@ impl Concern<'_> {
 }
 
 /// Reports files that a kustomization omits, or that are in no build because nothing lists a component.
+/// `settings` are given if they may exclude the files instead.
 pub(super) fn unlisted(
     code: Code,
-    settings: &Settings,
+    settings: Option<&Settings>,
     kustomization: &Utf8Path,
     component: Option<&Utf8Path>,
     files: &[&Utf8Path],
@@ -128,7 +135,6 @@ pub(super) fn unlisted(
         [file] => (file.to_string(), "it"),
         _ => (counted(files.len(), "file"), "them"),
     };
-    let out = sources::leave_out(settings, files);
     let (message, help) = match component {
         Some(component) => (
             format!("no kustomization lists the component {component} of {listed}: {harm}"),
@@ -139,5 +145,6 @@ pub(super) fn unlisted(
             format!("list {them} in `resources` of {kustomization}"),
         ),
     };
-    Finding::new(code, message).help(format!("{help}; {out}"))
+    let out = settings.map(|settings| format!("; {}", sources::leave_out(settings, files)));
+    Finding::new(code, message).help(help + &out.unwrap_or_default())
 }
