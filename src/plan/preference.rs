@@ -17,8 +17,8 @@ use crate::site::inventory::requirements::HardwareRequirements;
 pub(super) struct Preference {
     /// Set if an agent would not label the host, or would replace it (SIP0625).
     is_refused_by_agent: bool,
-    /// Set if Metal3 does not register the host, because it has no valid BMC address.
-    is_without_bmc: bool,
+    /// Set if Metal3 does not register the host, or the API server refuses it.
+    is_unregistered: bool,
     /// Set if another host may stand for its machine.
     is_doubtful: bool,
     /// Set unless a snapshot shows the host ready: the state of a manifest is unknown.
@@ -108,7 +108,7 @@ impl<'a> SharedNamespaces<'a> {
         HostTraits {
             preference: Preference {
                 is_refused_by_agent: !host.apply_options.is_empty(),
-                is_without_bmc: registration::lacks_bmc(host),
+                is_unregistered: host.is_refused || registration::lacks_bmc(host),
                 is_doubtful: host.same_machine.is_some(),
                 is_unproven: !eligibility::is_ready(host),
                 is_elsewhere: false,

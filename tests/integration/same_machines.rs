@@ -420,6 +420,21 @@ fn a_host_that_metal3_cannot_register_is_taken_last() {
     repo.generate(&[]).expect(0);
     assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/b1"]);
 
+    let valid = |name: &str| declared(name, "00:00:5e:00:53:06", "redfish://203.0.113.6/x");
+    for (right, mistaken) in [
+        ("  online: true\n", ""),
+        ("online: true", "online: \"true\""),
+        ("online: true\n", "online: true\n  networkData: {name: x, namespace: other}\n"),
+        ("  namespace: metal\n", "  namespace: metal\n  labels: {a: \"x y\"}\n"),
+    ] {
+        let mistaken = valid("a5").replacen(right, mistaken, 1);
+        assert_ne!(mistaken, valid("a5"), "{right}");
+        let repo = repo_of(&[mistaken, hosts[4].clone()]);
+        repo.want("metal/one", 1);
+        repo.generate(&[]).expect(0);
+        assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/b1"], "{right}");
+    }
+
     // It is better than none: a snapshot may show it tomorrow.
     hosts.pop();
     let repo = repo_of(&hosts);

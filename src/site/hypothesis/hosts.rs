@@ -211,6 +211,7 @@ pub(crate) fn available_host<'a>(
         },
         hardware: HardwareIdentity::default(),
         refused_change: None,
+        is_refused: false,
         same_machine: None,
         machine: MachineProperties::unknown(),
     }

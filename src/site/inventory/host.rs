@@ -55,6 +55,8 @@ pub struct Host {
     pub spec: Option<Box<BareMetalHostSpec>>,
     /// Field of its manifest that differs from the live object, if Metal3 refuses the change.
     pub refused_change: Option<&'static [&'static str]>,
+    /// Set if the API server, or Metal3, refuses it for a mistake.
+    pub is_refused: bool,
     /// Annotation that reserves it.
     pub reserved_by: Option<&'static str>,
     /// Its reservations, each for some tenants.

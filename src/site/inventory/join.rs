@@ -149,6 +149,7 @@ impl HostDescriptions {
             refused_change: manifest.zip(live).and_then(|(manifest, live)| {
                 registration::refused_change(&manifest.host, &live.host)
             }),
+            is_refused: false,
             reserved_by: UNHEALTHY
                 .into_iter()
                 .chain([PAUSED, DETACHED])
@@ -180,6 +181,7 @@ impl HostDescriptions {
         let primary = *self.manifest.or(self.snapshot)?.host;
         host.labels = primary.metadata.labels.unwrap_or_default();
         host.spec = primary.spec.map(Box::new);
+        host.is_refused = registration::is_refused(&host);
         Some(host)
     }
 

@@ -13,101 +13,109 @@ use crate::base::layout::VARIABLE;
 use crate::base::text::{counted, non_empty};
 
 /// A mistake that some hosts share.
-struct HostMistake<'a> {
+struct HostMistake {
     /// Completes "host metal/r07-n01 has".
     what: &'static str,
     help: &'static str,
     /// The place in a host with the mistake.
-    place: &'a dyn Fn(&Host) -> Option<Place>,
+    place: fn(&Host) -> Option<Place>,
 }
+
+/// Metal3 and jump hosts log in by the Secret, and ignore them. No part of the address is shown.
+const CREDENTIALS: HostMistake = HostMistake {
+    what: "credentials in the BMC address",
+    help: "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
+           the Secret that spec.bmc.credentialsName names",
+    place: |host| {
+        let has_user = host.bmc().is_some_and(|bmc| host::has_user(&bmc.address));
+        has_user.then(|| host.origin.at(BMC_ADDRESS))
+    },
+};
+
+/// Mistakes for which the API server, or Metal3, refuses a host.
+const REFUSED: [HostMistake; 8] = [
+    HostMistake {
+        what: "no valid boot MAC address",
+        help: "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits \
+               with colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
+               only if a snapshot shows it",
+        place: |host| has_invalid_boot_mac(host).then(|| host.origin.at(BOOT_MAC)),
+    },
+    HostMistake {
+        what: "no boot MAC address",
+        help: "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from \
+               virtual media",
+        place: |host| lacks_boot_mac(host).then(|| host.origin.at(["spec"])),
+    },
+    HostMistake {
+        what: "network data in another namespace",
+        help: "move the Secret to the host's namespace, and remove `namespace` here; until then the API server \
+               refuses the host, and an agent may apply nothing of that build",
+        place: |host| {
+            let is_refused = !host.live.is_object && is_in_other_namespace(host);
+            is_refused.then(|| host.origin.at(["spec", "networkData", "namespace"]))
+        },
+    },
+    HostMistake {
+        what: "a UUID as the name",
+        help: "give it another name; Metal3 tells hosts by names from Ironic's UUIDs, and refuses the host until then",
+        place: |host| {
+            let is_refused = !host.live.is_object && is_uuid(host.key.name.as_str());
+            is_refused.then(|| host.origin.name())
+        },
+    },
+    HostMistake {
+        what: "a label that the API server refuses",
+        help: "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; \
+               the key may have the prefix of a domain. Until then an agent may apply nothing of that build",
+        place: |host| {
+            let (key, _) = host.labels.iter().find(|(key, value)| {
+                !key.contains(VARIABLE) && !value.contains(VARIABLE) && !is_label(key, value)
+            })?;
+            Some(host.origin.at(["metadata", "labels", key.as_str()]))
+        },
+    },
+    HostMistake {
+        what: "neither true nor false in `spec.online`",
+        help: "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, \
+               and an agent may apply nothing of that build",
+        place: |host| {
+            let is_refused = !host.live.is_object && has_invalid_online(host);
+            is_refused.then(|| host.origin.at(["spec", "online"]))
+        },
+    },
+    HostMistake {
+        what: "no credentialsName for the BMC",
+        help: "name the Secret with `username` and `password` in `spec.bmc.credentialsName`; until then Metal3 does not \
+               register the host",
+        place: |host| {
+            let bmc = host.bmc().filter(|_| !host.live.is_object)?;
+            let is_missing = !bmc.address.is_empty() && bmc.credentials_name.is_empty();
+            is_missing.then(|| host.origin.at(["spec", "bmc"]))
+        },
+    },
+    HostMistake {
+        what: "another boot MAC or BMC address than the live object",
+        help: "restore it, or take a new snapshot: Metal3 refuses another boot MAC address, and another BMC address \
+               unless the host is detached. Until then an agent may apply nothing of that build",
+        place: |host| host.refused_change.map(|field| host.origin.at(field.iter().copied())),
+    },
+];
 
 /// Reports the mistakes of all hosts.
 pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     let mut findings = invalid_bmc_addresses(hosts);
-    // Metal3 and jump hosts log in by the Secret, and ignore them. No part of the address is shown.
-    let credentials = HostMistake {
-        what: "credentials in the BMC address",
-        help: "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs \
-               in by the Secret that spec.bmc.credentialsName names",
-        place: &|host| {
-            let has_user = host.bmc().is_some_and(|bmc| host::has_user(&bmc.address));
-            has_user.then(|| host.origin.at(BMC_ADDRESS))
-        },
-    };
-    findings.extend(credentials.finding(Code::UserInBmcAddress, hosts));
-    let refused = [
-        HostMistake {
-            what: "no valid boot MAC address",
-            help: "write the MAC address of the interface that the host boots from, as six pairs of hexadecimal digits \
-                   with colons, such as `52:54:00:ab:cd:ef`; until then the API server refuses it, and sipgen assigns it \
-                   only if a snapshot shows it",
-            place: &|host| has_invalid_boot_mac(host).then(|| host.origin.at(BOOT_MAC)),
-        },
-        HostMistake {
-            what: "no boot MAC address",
-            help: "set `spec.bootMACAddress`: most releases of Metal3 refuse a host without it, unless it boots from \
-                   virtual media",
-            place: &|host| lacks_boot_mac(host).then(|| host.origin.at(["spec"])),
-        },
-        HostMistake {
-            what: "network data in another namespace",
-            help: "move the Secret to the host's namespace, and remove `namespace` here; until then the API server \
-                   refuses the host, and an agent may apply nothing of that build",
-            place: &|host| {
-                let is_refused = !host.live.is_object && is_in_other_namespace(host);
-                is_refused.then(|| host.origin.at(["spec", "networkData", "namespace"]))
-            },
-        },
-        HostMistake {
-            what: "a UUID as the name",
-            help: "give it another name; Metal3 tells hosts by names from Ironic's UUIDs, and refuses the host until then",
-            place: &|host| {
-                let is_refused = !host.live.is_object && is_uuid(host.key.name.as_str());
-                is_refused.then(|| host.origin.name())
-            },
-        },
-        HostMistake {
-            what: "a label that the API server refuses",
-            help: "write letters, digits, `-`, `_` and `.`, at most 63 characters, with a letter or digit at both ends; \
-                   the key may have the prefix of a domain. Until then an agent may apply nothing of that build",
-            place: &|host| {
-                let (key, _) = host.labels.iter().find(|(key, value)| {
-                    !key.contains(VARIABLE) && !value.contains(VARIABLE) && !is_label(key, value)
-                })?;
-                Some(host.origin.at(["metadata", "labels", key.as_str()]))
-            },
-        },
-        HostMistake {
-            what: "neither true nor false in `spec.online`",
-            help: "write `online: true` or `online: false`, without quotes; until then the API server refuses the host, \
-                   and an agent may apply nothing of that build",
-            place: &|host| {
-                let is_refused = !host.live.is_object && has_invalid_online(host);
-                is_refused.then(|| host.origin.at(["spec", "online"]))
-            },
-        },
-        HostMistake {
-            what: "no credentialsName for the BMC",
-            help: "name the Secret with `username` and `password` in `spec.bmc.credentialsName`; until then Metal3 does not \
-                   register the host",
-            place: &|host| {
-                let bmc = host.bmc().filter(|_| !host.live.is_object)?;
-                let is_missing = !bmc.address.is_empty() && bmc.credentials_name.is_empty();
-                is_missing.then(|| host.origin.at(["spec", "bmc"]))
-            },
-        },
-        HostMistake {
-            what: "another boot MAC or BMC address than the live object",
-            help: "restore it, or take a new snapshot: Metal3 refuses another boot MAC address, and another BMC address \
-                   unless the host is detached. Until then an agent may apply nothing of that build",
-            place: &|host| host.refused_change.map(|field| host.origin.at(field.iter().copied())),
-        },
-    ];
-    findings.extend(refused.iter().filter_map(|it| it.finding(Code::RefusedHost, hosts)));
+    findings.extend(CREDENTIALS.finding(Code::UserInBmcAddress, hosts));
+    findings.extend(REFUSED.iter().filter_map(|it| it.finding(Code::RefusedHost, hosts)));
     findings
 }
 
-impl HostMistake<'_> {
+/// Returns whether a host has a mistake for which it is refused.
+pub(super) fn is_refused(host: &Host) -> bool {
+    REFUSED.iter().any(|mistake| (mistake.place)(host).is_some())
+}
+
+impl HostMistake {
     fn finding(&self, code: Code, hosts: &[Host]) -> Option<Finding> {
         let found = hosts.iter().filter_map(|host| Some((host, (self.place)(host)?)));
         let (hosts, places): (Vec<&Host>, Vec<Place>) = found.unzip();
