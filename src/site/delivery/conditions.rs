@@ -376,14 +376,15 @@ impl IgnorePatterns {
     fn kept(&self, needed: &[NeededPath]) -> String {
         let mut lines: Vec<String> = Vec::new();
         for (directory, file) in needed {
-            let Some((directory, file)) =
-                directory.strip_prefix(&self.domain).ok().zip(file.strip_prefix(&self.domain).ok())
-            else {
-                continue;
-            };
+            let Ok(file) = file.strip_prefix(&self.domain) else { continue };
             let all = SourcePatterns::new(&format!("{}\n{}", self.text, lines.join("\n")));
             if all.excludes(file) == Some(true) {
-                let kept = if directory.as_str().is_empty() { file } else { directory };
+                let kept = match directory.strip_prefix(&self.domain) {
+                    Ok(all) if all.as_str().is_empty() => file.as_str(),
+                    Ok(directory) => directory.as_str(),
+                    // The patterns are inside of it.
+                    Err(_) => "**",
+                };
                 lines.push(format!("!/{kept}"));
             }
         }
@@ -418,6 +419,17 @@ mod tests {
                     "{file}: {lines}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn patterns_inside_of_a_needed_directory_are_undone_there() {
+        let place = Place::File(Arc::from(Utf8Path::new("overlays/hosts/.sourceignore")));
+        let patterns = IgnorePatterns::new("*.yaml".to_owned(), "overlays/hosts".into(), place);
+        let needed = [("overlays".into(), "overlays/hosts/a/kustomization.yaml".into())];
+        let lines = format!("*.yaml\n{}", patterns.kept(&needed));
+        for file in ["a/kustomization.yaml", "b/t.web.yaml"] {
+            assert_ne!(SourcePatterns::new(&lines).excludes(file.into()), Some(true), "{lines}");
         }
     }
 }

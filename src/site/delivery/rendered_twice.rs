@@ -211,6 +211,12 @@ impl ReachedContent<'_> {
                 "Flux takes every YAML file of a directory without kustomization.yaml: write one",
             ),
         };
+        // In the root, kustomize would list the output as well.
+        let listing = if directory.as_str().is_empty() {
+            "that lists their files".to_owned()
+        } else {
+            format!("with `cd {directory} && kustomize create --autodetect --recursive`")
+        };
         let finding = Finding::new(Code::UnlistedHostsApplied, format!(
             "{by} applies {} {how}, such as {first}: labels applied to them as objects of their own would erase their \
              specs",
@@ -218,8 +224,7 @@ impl ReachedContent<'_> {
         ))
         .at(place.clone())
         .help(format!(
-            "{remedy}, with `cd {here} && kustomize create --autodetect --recursive`; if the files are a snapshot, move \
-             them out of {here}"
+            "{remedy}, {listing}; if the files are a snapshot, move them out of {here}"
         ));
         let hosts = self.plain.iter();
         Some(finding.see_each(hosts.map(|(host, origin)| (origin.name(), host.to_string()))))
