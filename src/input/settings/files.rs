@@ -6,7 +6,6 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use yaml_serde::{Mapping, Value};
 
-use super::check::invalid;
 use super::release::ReleasedVersion;
 use super::{FILE, Settings, with_key, without_types};
 use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
@@ -43,7 +42,8 @@ impl SettingsFiles {
             let sites = settings.sites.join(", ");
             let message = format!("`{directory}` is a site, but has its own `{SITES}`: {sites}");
             let help = format!("list all sites in the {FILE} at the repo's root");
-            return Err(invalid(message, origin.at([SITES]), help));
+            let finding = Finding::new(Code::InvalidSetting, message).at(origin.at([SITES]));
+            return Err(finding.help(help));
         }
         let is_listed = shared.as_ref().is_some_and(|(settings, ..)| !settings.sites.is_empty());
         let (settings, files) = match (own, shared) {
