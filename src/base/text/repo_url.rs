@@ -49,7 +49,11 @@ fn identity(url: &str) -> Option<(RepoIdentity, Option<&str>)> {
     }
     let (host, port) = host_and_port(authority);
     let path = path.trim_matches('/');
-    let path = decoded(path.strip_suffix(".git").unwrap_or(path));
+    let mut path = decoded(path.strip_suffix(".git").unwrap_or(path));
+    // Gerrit's URLs of HTTP begin with this.
+    if port == Some("29418") {
+        path = format!("a/{path}").into();
+    }
     let port = match scheme.to_ascii_lowercase().as_str() {
         "https" => Some(port.unwrap_or("443")),
         "http" => Some(port.unwrap_or("80")),
@@ -95,11 +99,8 @@ fn on_forge(host: &str, path: &str) -> (String, String) {
             None => {
                 // Bitbucket Server has this in URLs of HTTP alone, maybe below a path of its own.
                 let (_, repo) = path.rsplit_once("scm/").unwrap_or_default();
-                if repo.contains('/') {
-                    return (host.to_owned(), repo.to_lowercase());
-                }
-                // Gerrit has this in URLs of HTTP alone.
-                (host.to_owned(), path.strip_prefix("a/").unwrap_or(path).to_owned())
+                let repo = repo.contains('/').then(|| repo.to_lowercase());
+                (host.to_owned(), repo.unwrap_or_else(|| path.to_owned()))
             }
         },
     }
@@ -222,11 +223,7 @@ mod tests {
                 "https://bb.example.com/bitbucket/scm/a/x.git",
                 "ssh://git@bb.example.com:7999/a/x.git",
             ],
-            &[
-                "https://g.example.com/a/x",
-                "https://g.example.com/x",
-                "ssh://u@g.example.com:29418/x",
-            ],
+            &["https://g.example.com/a/x", "ssh://u@g.example.com:29418/x"],
         ] {
             for one in urls {
                 assert!(urls.iter().all(|other| is_same_repo(one, other)), "{one} {urls:?}");
