@@ -766,8 +766,8 @@ fn objects_that_an_agents_field_makes_one_object_are_refused() {
             repo.write("agent.yaml", &object);
             repo.write("b/it.yaml", &text);
             repo.write("b/kustomization.yaml", "resources: [it.yaml]\n");
-            repo.write("more.yaml", &(in_rack("h5", "r") + &in_rack("h6", "r")));
-            repo.write("sipgen.yaml", "sources: [{paths: ['**', 'more.yaml']}]\n");
+            repo.write("more/it.yaml", &(in_rack("h5", "r") + &in_rack("h6", "r")));
+            repo.write("more/kustomization.yaml", "resources: [it.yaml]\n");
             repo.generate(&[]).expect(0);
             let before = repo.files("overlays");
 
