@@ -397,6 +397,29 @@ fn with_component_in(kustomizations: &[&str]) -> Repo {
     repo
 }
 
+/// What the component writes is there when kustomize builds, and not yet when sipgen evaluates.
+#[test]
+fn a_replacement_may_read_and_write_what_the_component_writes() {
+    let label = "metadata.labels.[sip.airshipit.org/cluster-name]";
+    for (from, to, is_right) in [
+        (label, "metadata.labels.tenant", true),
+        ("metadata.name", label, true),
+        ("spec.none", "metadata.labels.tenant", false),
+    ] {
+        let repo = with_component_in(&["sites/lab/kustomization.yaml"]);
+        repo.generate(&[]).expect(0);
+        let file = "sites/lab/kustomization.yaml";
+        let replacement = format!(
+            "replacements:\n- source: {{kind: BareMetalHost, name: lab-a1, fieldPath: '{from}'}}\n  targets:\n  \
+             - {{select: {{kind: BareMetalHost, name: lab-a1}}, fieldPaths: ['{to}']{}}}\n",
+            if to == label { "" } else { ", options: {create: true}" }
+        );
+        repo.write(file, &(repo.read(file) + &replacement));
+        let run = repo.generate(&[]);
+        assert_eq!(run.code == 0, is_right, "{from} {to}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn a_component_that_is_included_twice_is_refused() {
     let repo =

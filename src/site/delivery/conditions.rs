@@ -379,13 +379,12 @@ impl IgnorePatterns {
             let Ok(file) = file.strip_prefix(&self.domain) else { continue };
             let all = SourcePatterns::new(&format!("{}\n{}", self.text, lines.join("\n")));
             if all.excludes(file) == Some(true) {
-                let kept = match directory.strip_prefix(&self.domain) {
-                    Ok(all) if all.as_str().is_empty() => file.as_str(),
-                    Ok(directory) => directory.as_str(),
+                lines.push(match directory.strip_prefix(&self.domain) {
+                    Ok(all) if all.as_str().is_empty() => format!("!/{file}"),
+                    Ok(directory) => format!("!/{directory}"),
                     // The patterns are inside of it.
-                    Err(_) => "**",
-                };
-                lines.push(format!("!/{kept}"));
+                    Err(_) => "!*".to_owned(),
+                });
             }
         }
         lines.join("\n")

@@ -17,21 +17,25 @@ pub(super) struct JsonPatchOperation {
     value: Value,
 }
 
+/// Returns whether overlays and components of the output write a field, or a part of it.
+pub(super) fn is_written_by_output(path: &str) -> bool {
+    const WRITTEN: [&str; 7] = [
+        "/metadata/labels",
+        "/metadata/annotations",
+        "/spec/template/spec/hostSelector",
+        "/spec/template/spec/controlPlaneEndpoint",
+        "/spec/controlPlaneEndpoint",
+        "/spec/failureDomains",
+        "/spec/preAllocations",
+    ];
+    WRITTEN.iter().any(|written| path.starts_with(written))
+}
+
 impl JsonPatchOperation {
     /// Returns whether a field that overlays and components of the output write decides if it
     /// applies.
     pub(super) fn needs_output(&self) -> bool {
-        const WRITTEN: [&str; 7] = [
-            "/metadata/labels",
-            "/metadata/annotations",
-            "/spec/template/spec/hostSelector",
-            "/spec/template/spec/controlPlaneEndpoint",
-            "/spec/controlPlaneEndpoint",
-            "/spec/failureDomains",
-            "/spec/preAllocations",
-        ];
-        let is_written = |path: &str| WRITTEN.iter().any(|it| path.starts_with(it));
-        is_written(&self.path) || is_written(&self.from)
+        is_written_by_output(&self.path) || is_written_by_output(&self.from)
     }
 }
 

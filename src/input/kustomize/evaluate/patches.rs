@@ -75,6 +75,11 @@ impl<'k> PatchEntry<'k> {
 }
 
 impl BuildEvaluation<'_> {
+    /// Returns whether a part of the output, which is not known yet, has changed objects.
+    pub(super) fn lacks_output(&self) -> bool {
+        self.wanted.output.is_some() && (self.is_above_root || !self.component_bases.is_empty())
+    }
+
     /// Applies a list of patches.
     pub(super) fn apply_patches(
         &self,
@@ -99,8 +104,7 @@ impl BuildEvaluation<'_> {
         let mut index = ObjectIndex::new(&objects.list);
         let mut patched = PatchedObjects {
             vital: Some(&self.wanted.vital),
-            lacks_output: self.wanted.output.is_some()
-                && (self.is_above_root || !self.component_bases.is_empty()),
+            lacks_output: self.lacks_output(),
             budget: self.budget,
             index: &mut index,
             objects,

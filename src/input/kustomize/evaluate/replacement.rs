@@ -5,6 +5,7 @@ use yaml_serde::Value;
 
 use super::budget::BuildBudget;
 use super::field_path::{FieldPathWalk, is_scalar, lookup, plain, split};
+use super::json_patch::is_written_by_output;
 use super::object::{BuildObject, Id, scalar_text};
 use super::references::is_selected;
 use super::selector::{Selector, text};
@@ -114,6 +115,15 @@ impl Replacement {
         };
         let is_whole = source.options.delimiter.is_empty();
         Ok((source.options.select(value)?, is_whole.then_some((index, parts))))
+    }
+
+    /// Returns whether a field that overlays and components of the output write decides if it
+    /// applies.
+    pub(super) fn needs_output(&self) -> bool {
+        let source = self.source.iter().map(|source| &source.field_path);
+        let targets = self.targets.iter().flatten().flat_map(|to| &to.field_paths);
+        let mut paths = source.chain(targets).map(|path| format!("/{}", split(path).join("/")));
+        paths.any(|path| is_written_by_output(&path))
     }
 
     /// Returns whether an object may be a target. An unreadable selector counts as a match.

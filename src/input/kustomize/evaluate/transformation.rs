@@ -192,6 +192,11 @@ impl BuildEvaluation<'_> {
             let replacement: Replacement = yaml_serde::from_value(replacement)
                 .map_err(|error| EvaluationError::Refused(error.to_string()))?;
             let why = match replacement.apply(&mut objects.list, place, self.budget) {
+                Err(EvaluationError::Refused(_))
+                    if self.lacks_output() && replacement.needs_output() =>
+                {
+                    continue;
+                }
                 Err(EvaluationError::Refused(why)) if objects.are_partial => why,
                 Err(EvaluationError::Beyond(why)) => why,
                 applied => {
