@@ -46,8 +46,7 @@ impl Builds {
     /// Returns the generators of all kustomizations, sorted by directory.
     pub fn generated(&self) -> impl Iterator<Item = ReachedGenerator<'_>> {
         self.nodes.values().flat_map(|node| {
-            let all = node.kustomization.all_generators();
-            all.map(|(list, index, generator)| ReachedGenerator {
+            node.kustomization.all_generators().map(|(list, index, generator)| ReachedGenerator {
                 origin: &node.origin,
                 generator,
                 reaches: self.reach(&node.origin.file),

@@ -99,8 +99,7 @@ impl Builds {
         let lists_top = |node: &BuildNode| node.listed().any(|path| path.starts_with(top));
         let changing = self.made_of(directory).into_iter();
         let changing = changing.filter(|directory| node(directory).is_some_and(changes));
-        let changed = self.made_of_all(changing.collect());
-        changed.iter().filter_map(node).any(lists_top)
+        self.made_of_all(changing.collect()).iter().filter_map(node).any(lists_top)
     }
 
     /// Returns the field and place in the first kustomization that may rename hosts or move them to
@@ -170,8 +169,7 @@ impl Builds {
         &self,
         directory: &Utf8Path,
     ) -> impl Iterator<Item = &'static str> {
-        let node = self.nodes.get(directory).into_iter();
-        node.flat_map(|node| node.kustomization.made_elsewhere())
+        self.nodes.get(directory).into_iter().flat_map(|node| node.kustomization.made_elsewhere())
     }
 
     /// Returns the file of a directory's kustomization.

@@ -114,8 +114,7 @@ impl BuildNode {
         list: &'static str,
         entries: &'l Option<Vec<T>>,
     ) -> impl Iterator<Item = (Place, &'l T)> {
-        let entries = entries.iter().flatten().enumerate();
-        entries.map(move |(index, entry)| {
+        entries.iter().flatten().enumerate().map(move |(index, entry)| {
             (self.origin.at([RouteStep::from(list), index.into()]), entry)
         })
     }
@@ -235,8 +234,7 @@ impl Builds {
             let given = || self.component_namespaces.get(component).cloned();
             reach.namespace = reach.namespace.or_else(given);
         }
-        let resources = node.resources.iter().map(Utf8PathBuf::as_path);
-        let listed = resources.chain(node.generates());
+        let listed = node.resources.iter().map(Utf8PathBuf::as_path).chain(node.generates());
         children.extend(listed.map(|path| (path, reach.clone())));
         children
     }
@@ -285,8 +283,7 @@ impl Builds {
     /// Returns the outermost kustomizations whose builds list a path below `top`, each by its index.
     pub(crate) fn roots_listing(&self, top: &Utf8Path) -> BTreeSet<usize> {
         let listed = self.reached.iter().filter(|(path, _)| path.starts_with(top));
-        let reaches = listed.flat_map(|(_, reaches)| reaches);
-        reaches.map(|reach| reach.root).collect()
+        listed.flat_map(|(_, reaches)| reaches).map(|reach| reach.root).collect()
     }
 
     /// Returns the root with the index of a [`FileReach`].

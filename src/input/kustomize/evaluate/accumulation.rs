@@ -224,8 +224,7 @@ impl BuildEvaluation<'_> {
     /// Refuses a kustomization in the wrong list, and one whose directory contains a kustomization
     /// that leads to it.
     fn check_listed(&self, path: &Utf8Path, is_among_components: bool) -> StepResult {
-        let node = self.builds.nodes.get(path);
-        let is_component = node.is_some_and(BuildNode::is_component);
+        let is_component = self.builds.nodes.get(path).is_some_and(BuildNode::is_component);
         let inside = |directory: &&Utf8PathBuf| *directory != path && directory.starts_with(path);
         match self.inside.iter().find(inside) {
             _ if is_component && !is_among_components => {

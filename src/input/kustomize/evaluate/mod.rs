@@ -385,8 +385,7 @@ impl Builds {
         &self,
         files: impl Iterator<Item = (&'f Utf8Path, &'f str)>,
     ) -> Self {
-        let own = self.nodes.values();
-        let own = own.map(|node| (node.origin.clone(), node.kustomization.clone()));
+        let own = self.nodes.values().map(|node| (node.origin.clone(), node.kustomization.clone()));
         Self::new(own.chain(files.filter_map(kustomization_of)).collect()).0
     }
 

@@ -58,8 +58,7 @@ impl OverlayBases {
 impl OverlayBase {
     /// Copies the objects of a build, if there are hosts among them.
     pub(super) fn new(objects: &BuildObjects) -> Option<Self> {
-        let mut kinds = objects.list.iter().map(BuildObject::kind);
-        kinds.any(|kind| kind == host::KIND).then(|| {
+        objects.list.iter().map(BuildObject::kind).any(|kind| kind == host::KIND).then(|| {
             let list = objects.list.iter().map(BuildObject::unchanged).collect();
             let are_partial = objects.are_partial;
             OverlayBase(BuildObjects { list, are_partial, ..BuildObjects::default() })

@@ -225,11 +225,7 @@ pub(super) fn is_selected(id: &Id, [group, version, kind]: [&str; 3]) -> bool {
 
 /// Splits a path at its slashes. A backslash before a slash keeps it.
 fn keys(path: &str) -> Vec<String> {
-    let path = path.strip_prefix('/').unwrap_or(path);
-    let path = path.replace("\\/", "\0");
-    let keys = path.split('/').map(|key| {
-        let key = key.strip_suffix("[]").unwrap_or(key);
-        key.replace('\0', "/")
-    });
-    keys.collect()
+    let path = path.strip_prefix('/').unwrap_or(path).replace("\\/", "\0");
+    let key = |key: &str| key.strip_suffix("[]").unwrap_or(key).replace('\0', "/");
+    path.split('/').map(key).collect()
 }

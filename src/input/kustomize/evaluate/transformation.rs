@@ -40,8 +40,7 @@ impl BuildEvaluation<'_> {
         }
         // Agents write these fields over those of the kustomization.
         let naming = |field: &'static str, text: fn(&Kustomization) -> &Option<String>| {
-            let mut nodes = [added, Some(node)].into_iter().flatten();
-            nodes.find_map(|node| {
+            [added, Some(node)].into_iter().flatten().find_map(|node| {
                 Some((non_empty(text(&node.kustomization))?, node.origin.at([field])))
             })
         };
@@ -150,8 +149,7 @@ impl BuildEvaluation<'_> {
                     && (KINDS_WITH_REPLICAS.contains(&id.kind.as_str())
                         || self.kinds_with_replicas.contains(&id.kind))
             };
-            let mut all = objects.list.iter();
-            let is_found = all.any(|object| object.ids().iter().any(has_replicas));
+            let is_found = objects.list.iter().any(|object| object.ids().iter().any(has_replicas));
             // Above the root, there may be further objects.
             if !is_found && !objects.are_partial && !self.is_above_root {
                 let why = format!("`replicas` names `{name}`, which no object with replicas has");

@@ -62,8 +62,7 @@ impl BuildEvaluation<'_> {
         for var in &objects.vars {
             let Var { name, field, place } = var;
             self.budget.step(objects.list.len()).at(place)?;
-            let mut list = objects.list.iter();
-            let source = list.find(|object| object.vars.contains(name));
+            let source = objects.list.iter().find(|object| object.vars.contains(name));
             let has_value = source.is_some_and(|object| {
                 let is_plain = !field.contains(['[', '\\']);
                 !is_plain || lookup(&object.value, &split(field)).is_some()
