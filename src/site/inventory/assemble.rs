@@ -63,8 +63,7 @@ impl Inventory {
 
     /// Returns the reservations that include a cluster.
     pub(crate) fn reservations_for(&self, cluster: &ClusterKey) -> BTreeSet<Arc<Tenants>> {
-        let all = self.reservations.iter();
-        all.filter(|tenants| tenants.include(cluster)).cloned().collect()
+        self.reservations.iter().filter(|tenants| tenants.include(cluster)).cloned().collect()
     }
 
     /// Returns the host with a key.

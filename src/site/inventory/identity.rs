@@ -90,8 +90,7 @@ pub(crate) fn shared<'a>(
         shared.push((sharing, Identity::Serial(serial.into())));
     }
     for sharing in grouped(endpoints).into_values().flat_map(by_system) {
-        let bmc = hosts[sharing[0]].1.bmc();
-        let address = bmc.map(|bmc| without_user(&bmc.address));
+        let address = hosts[sharing[0]].1.bmc().map(|bmc| without_user(&bmc.address));
         shared.push((sharing, Identity::Bmc(address.unwrap_or_default())));
     }
     shared.retain(|(sharing, _)| sharing.len() > 1);
@@ -120,8 +119,7 @@ fn by_system(hosts: Vec<(Option<String>, usize)>) -> Vec<Vec<usize>> {
 
 /// Returns the MAC addresses that a host is known to have.
 fn known_macs(host: &Host) -> impl Iterator<Item = MacAddress> {
-    let boot = host.network.boot_mac.into_iter();
-    let all = boot.chain(host.hardware.macs.iter().copied());
+    let all = host.network.boot_mac.into_iter().chain(host.hardware.macs.iter().copied());
     all.filter(|mac| mac.is_unicast())
 }
 

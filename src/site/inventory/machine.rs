@@ -189,8 +189,7 @@ impl MachineProperties {
             let speed_gbps = card.speed_gbps.filter(|speed| *speed > 0);
             inspected.insert(identity, InspectedCard { speed_gbps, sriov: has_sriov(card) });
         }
-        let disks = found.into_iter().flat_map(|found| &found.storage);
-        let disks = disks.map(|disk| InspectedDisk {
+        let disks = found.into_iter().flat_map(|found| &found.storage).map(|disk| InspectedDisk {
             kind: disk.disk_kind(),
             bytes: disk.size_bytes.unwrap_or_default(),
         });
