@@ -17,10 +17,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::claims::adopted_by_legacy_labels;
 use super::machine_users::MachineUser;
 use super::violations::{Violation, by_retention};
-use super::{AssignmentMethod, PlacedHost, Placement, changed_hosts, renaming};
+use super::{AssignmentMethod, CurrentAssignment, PlacedHost, Placement, renaming};
 use crate::base::api::cluster_api::DELETE_MACHINE;
 use crate::base::api::host::NODE_REUSE;
 use crate::base::api::names::{ClusterKey, HostKey, NodeName, Part};
@@ -57,17 +56,6 @@ pub(super) struct Assignments<'a> {
     pub(super) followed: BTreeMap<usize, (&'a ClusterKey, &'a Part)>,
     /// Findings about the assignments before planning.
     pub(super) findings: Vec<Finding>,
-}
-
-/// A host that is assigned before planning.
-#[derive(Clone, Copy)]
-pub(super) struct CurrentAssignment<'a> {
-    /// Index into the inventory's hosts.
-    pub(super) host: usize,
-    pub(super) part: &'a Part,
-    pub(super) how: AssignmentMethod,
-    /// The file or object that assigns it.
-    pub(super) origin: &'a Origin,
 }
 
 /// The replacement of a host of a node set.
@@ -144,7 +132,7 @@ pub(super) fn current_assignments<'a>(
         }
     }
     for (index, host) in site.inventory.hosts.iter().enumerate() {
-        findings.extend(changed_hosts::no_longer_patched(host, site));
+        findings.extend(assignments.no_longer_patched(host));
         findings.extend(assignments.applied_during_release(host));
         let user = users[index].as_ref();
         // The output outranks labels, but not a Machine.
@@ -157,11 +145,12 @@ pub(super) fn current_assignments<'a>(
         }
         match assignments.adopter(index) {
             Ok(Some((cluster, part, origin))) if !frozen.contains(cluster) => {
-                findings.extend(changed_hosts::applied_in_full(host, cluster, origin));
+                findings.extend(Assignments::applied_in_full(host, cluster, origin));
                 // Without such a node set, the host is released, and its labels are removed.
                 let wants = site.valid_cluster(cluster);
                 if wants.is_none_or(|wants| wants.node_sets.contains_key(part)) {
-                    findings.extend(adopted_by_legacy_labels(host, cluster, part, origin));
+                    findings
+                        .extend(Assignments::adopted_by_legacy_labels(host, cluster, part, origin));
                 }
                 let assignment =
                     CurrentAssignment { host: index, part, how: AssignmentMethod::Adopted, origin };

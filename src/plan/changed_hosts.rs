@@ -109,7 +109,7 @@ impl Assignments<'_> {
         let (what, left, help) = match host.evidence {
             Evidence::Applied { .. } => return None,
             Evidence::Live if !was_declared => {
-                return applied_in_full(host, &held.cluster, &held.origin);
+                return Self::applied_in_full(host, &held.cluster, &held.origin);
             }
             // A snapshot showed it when it was assigned.
             Evidence::Loose if !was_declared => (
@@ -151,34 +151,35 @@ impl Assignments<'_> {
         let finding = Finding::new(Code::AppliedInFull, message).at(host.origin.name());
         Some(finding.help(ONE_RENDERER).for_clusters(&release.by))
     }
-}
 
-/// Reports an unassigned host that is no longer declared while the output still patches labels off
-/// its manifest. Without that patch, nothing would record that the agent applied it in full.
-pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
-    let changed = !host.is_declared() && site.state.unlabelled.contains(&host.key);
-    changed.then(|| {
-        Finding::new(Code::NoLongerDeclared, format!("host {} {NO_LONGER_DECLARED}", host.key))
-            .at(host.origin.name())
-            .help(STAY_DECLARED)
-    })
-}
+    /// Reports an unassigned host that is no longer declared while the output still patches labels off
+    /// its manifest. Without that patch, nothing would record that the agent applied it in full.
+    pub(super) fn no_longer_patched(&self, host: &Host) -> Option<Finding> {
+        let changed = !host.is_declared() && self.site.state.unlabelled.contains(&host.key);
+        changed.then(|| {
+            Finding::new(Code::NoLongerDeclared, format!("host {} {NO_LONGER_DECLARED}", host.key))
+                .at(host.origin.name())
+                .help(STAY_DECLARED)
+        })
+    }
 
-/// Reports an observed host of a cluster that an agent applies in full.
-pub(super) fn applied_in_full(
-    host: &Host,
-    cluster: &ClusterKey,
-    origin: &Origin,
-) -> Option<Finding> {
-    let by = host.applied_in_full_by.as_ref()?;
-    let message = format!(
-        "host {} of {cluster} is applied in full by {by}, so an object with labels would erase its spec",
-        host.key
-    );
-    let finding = Finding::new(Code::AppliedInFull, message).at(origin.name());
-    let snapshot = (origin.file != host.origin.file).then(|| host.origin.name());
-    let finding = finding.see_each(snapshot.map(|place| (place, "the snapshot, which says so")));
-    Some(finding.help(ONE_RENDERER).for_cluster(cluster))
+    /// Reports an observed host of a cluster that an agent applies in full.
+    pub(super) fn applied_in_full(
+        host: &Host,
+        cluster: &ClusterKey,
+        origin: &Origin,
+    ) -> Option<Finding> {
+        let by = host.applied_in_full_by.as_ref()?;
+        let message = format!(
+            "host {} of {cluster} is applied in full by {by}, so an object with labels would erase its spec",
+            host.key
+        );
+        let finding = Finding::new(Code::AppliedInFull, message).at(origin.name());
+        let snapshot = (origin.file != host.origin.file).then(|| host.origin.name());
+        let finding =
+            finding.see_each(snapshot.map(|place| (place, "the snapshot, which says so")));
+        Some(finding.help(ONE_RENDERER).for_cluster(cluster))
+    }
 }
 
 /// Returns whether the output patches the manifest of the host.

@@ -15,11 +15,11 @@ use super::demand::NodeSetDemand;
 use super::eligibility::{self, Availability, Refusal};
 use super::flow_network::Instance;
 use super::host_classes::{HostClasses, HostSupply};
-use super::matching::{FlowUnit, Matching};
+use super::matching::Matching;
 use super::quotas::QuotaUse;
-use super::search_result::{HostBounds, SearchResult, ShortDemand, replace_each};
-use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
-use super::shortage_causes::{DemandLimits, MatchingHosts, ShortageCauses};
+use super::search_result::{SearchResult, ShortDemand, replace_each};
+use super::shortage::{Shortage, ShortageExplanation, UnservedDemand};
+use super::shortage_causes::{MatchingHosts, ShortageCauses};
 use crate::base::api::names::ClusterKey;
 use crate::site::Site;
 
@@ -92,23 +92,6 @@ pub(super) fn choose(
         results[index] = Err(Box::new(shortage));
     }
     results
-}
-
-/// A demand that cannot be served.
-pub(super) struct UnservedDemand {
-    /// Its index.
-    pub(super) index: usize,
-    pub(super) found: HostBounds,
-    pub(super) reason: ShortageReason,
-    pub(super) limits: DemandLimits,
-}
-
-impl UnservedDemand {
-    fn new(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], short: ShortDemand) -> Self {
-        let ShortDemand { index, found, why } = short;
-        let limits = DemandLimits::new(instance, picks, index, &why);
-        Self { index, found, limits, reason: ShortageReason::new(why, instance) }
-    }
 }
 
 /// Returns the demands that cannot be served. `classes` may have those of other demands. Returns `None`

@@ -8,10 +8,8 @@ use kube::core::SelectorExt;
 use super::eligibility::Needs;
 use super::skew::{DomainLimit, DomainRule, MatchingDomains};
 use super::topology;
-use super::violations::in_use_as;
 use crate::base::api::names::{ClusterKey, Part};
 use crate::base::finding::{Code, Finding};
-use crate::base::grouping::grouped;
 use crate::site::Site;
 use crate::site::inventory::Host;
 use crate::site::request::{Cluster, NodeSet};
@@ -67,33 +65,6 @@ impl<'a> NodeSetDemand<'a> {
             spreads: Vec::new(),
             uneven: BTreeMap::new(),
         }
-    }
-
-    /// Lets spare hosts replace unused hosts of domains with several hosts, those of the fullest domains
-    /// first, if that makes the node set more even.
-    pub(super) fn rebalanced(mut self, site: &'a Site) -> Self {
-        let Some(key) = site.spread_key(self.node_set) else {
-            return self;
-        };
-        if self.node_set.topology_keys.iter().any(|other| other != key) {
-            // They decide about its domains.
-            return self;
-        }
-        let hosts = &site.inventory.hosts;
-        let kept = self.kept.iter();
-        let domains = grouped(kept.filter_map(|host| Some((hosts[*host].domain(key)?, *host))));
-        let is_replaced = |host: &usize| {
-            !self.replaceable.contains(host) && in_use_as(&hosts[*host], self.part).is_none()
-        };
-        let crowded = domains.into_values().flat_map(|domain| {
-            let replaced: Vec<usize> = domain.iter().rev().copied().filter(is_replaced).collect();
-            replaced.into_iter().zip((2..=domain.len()).rev())
-        });
-        let mut crowded: Vec<(usize, usize)> = crowded.collect();
-        crowded.sort_by_key(|(_, hosts)| Reverse(*hosts));
-        self.replaceable.extend(crowded.iter().map(|(host, _)| *host));
-        self.uneven = crowded.into_iter().collect();
-        self
     }
 
     /// Adds the required constraints on topology domains, for the hosts that are not gone.

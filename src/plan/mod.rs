@@ -3,7 +3,7 @@
 //! Planning has these steps:
 //!
 //! 1. `assignments` derives current assignments from the previous output (`changed_hosts`) and from
-//!    labels (`claims`). It decides which hosts each cluster retains. Machines that were renamed
+//!    labels (`host_labels`, `claims`). It decides which hosts each cluster retains. Machines that were renamed
 //!    retain theirs (`renaming`). `violations` finds retained hosts that would not be chosen again.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` computes the hosts that each node set lacks.
@@ -14,7 +14,7 @@
 //!    the constraints without which fewer hosts would be lacking.
 //! 6. `release` decides what is written for released hosts.
 //!
-//! `machine_users` finds the Machines that use hosts, and lets labels follow them.
+//! `machine_users` finds the Machines that use hosts, and `host_labels` lets labels follow them.
 //!
 //! For reports, `explain` gives the reasons, `host_state` the state of each host, and `machines`
 //! the requests of Provisionings. `ask` answers questions about a plan, and `purchase` finds hosts
@@ -35,6 +35,7 @@ pub(crate) mod equivalence;
 pub mod explain;
 mod flow_network;
 mod host_classes;
+mod host_labels;
 pub mod host_state;
 pub(crate) mod machine_users;
 pub mod machines;
@@ -52,6 +53,7 @@ pub(crate) mod topology;
 mod violation_findings;
 mod violations;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
@@ -59,7 +61,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::base::api::names::{ClusterKey, HostKey, Part};
-use crate::base::finding::Finding;
+use crate::base::finding::{Finding, Origin};
+use crate::base::grouping::grouped;
 use crate::site::Site;
 use crate::site::previous::PendingRelease;
 use crate::site::request::Cluster;
@@ -116,6 +119,17 @@ impl Plan {
             frozen.filter_map(move |held| Some((site.inventory.index(host)?, &held.cluster)))
         })
     }
+}
+
+/// A host that is assigned before planning.
+#[derive(Clone, Copy)]
+struct CurrentAssignment<'a> {
+    /// Index into the inventory's hosts.
+    host: usize,
+    part: &'a Part,
+    how: AssignmentMethod,
+    /// The file or object that assigns it.
+    origin: &'a Origin,
 }
 
 /// Planned hosts of one cluster by part, in inventory order.
@@ -412,4 +426,33 @@ fn replace<'a>(
     };
     placement.extend(chosen.added.iter().map(|host| PlacedHost { host: *host, how: how(*host) }));
     placement.sort();
+}
+
+impl<'a> NodeSetDemand<'a> {
+    /// Lets spare hosts replace unused hosts of domains with several hosts, those of the fullest domains
+    /// first, if that makes the node set more even.
+    fn rebalanced(mut self, site: &'a Site) -> Self {
+        let Some(key) = site.spread_key(self.node_set) else {
+            return self;
+        };
+        if self.node_set.topology_keys.iter().any(|other| other != key) {
+            // They decide about its domains.
+            return self;
+        }
+        let hosts = &site.inventory.hosts;
+        let kept = self.kept.iter();
+        let domains = grouped(kept.filter_map(|host| Some((hosts[*host].domain(key)?, *host))));
+        let is_replaced = |host: &usize| {
+            !self.replaceable.contains(host) && in_use_as(&hosts[*host], self.part).is_none()
+        };
+        let crowded = domains.into_values().flat_map(|domain| {
+            let replaced: Vec<usize> = domain.iter().rev().copied().filter(is_replaced).collect();
+            replaced.into_iter().zip((2..=domain.len()).rev())
+        });
+        let mut crowded: Vec<(usize, usize)> = crowded.collect();
+        crowded.sort_by_key(|(_, hosts)| Reverse(*hosts));
+        self.replaceable.extend(crowded.iter().map(|(host, _)| *host));
+        self.uneven = crowded.into_iter().collect();
+        self
+    }
 }

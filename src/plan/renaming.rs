@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::assignments::CurrentAssignment;
+use super::CurrentAssignment;
 use super::eligibility::Needs;
 use super::machines::by_role_and_name;
 use super::violations::{Violation, own_violation};

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::assignments::CurrentAssignment;
+use super::CurrentAssignment;
 use super::eligibility::{self, INSTALLED_STATES, Needs, Refusal};
 use super::skew::fullest_domains;
 use super::topology::{self, occurrences};

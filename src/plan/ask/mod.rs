@@ -15,12 +15,12 @@ use std::hash::Hash;
 use std::sync::OnceLock;
 
 use super::Plan;
-use super::choose::{ChosenHosts, UnservedDemand, choose, unserved};
+use super::choose::{ChosenHosts, choose, unserved};
 use super::demand::{NodeSetDemand, by_priority};
 use super::eligibility::{Availability, Needs};
 use super::host_classes::{HostClasses, HostSupply};
 use super::quotas::{self, QuotaUse, QuotaUses};
-use super::shortage::{Shortage, ShortageExplanation, ShortageReason};
+use super::shortage::{Shortage, ShortageExplanation, ShortageReason, UnservedDemand};
 use super::shortage_causes::{MatchingHosts, ShortageCauses};
 use super::skew::MatchingDomains;
 use crate::base::api::names::{ClusterKey, Part};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::choose::UnservedDemand;
 use super::demand::NodeSetDemand;
 use super::flow_network::Instance;
-use super::search_result::ShortageProof;
-use super::shortage_causes::ShortageCauses;
+use super::matching::FlowUnit;
+use super::search_result::{HostBounds, ShortDemand, ShortageProof};
+use super::shortage_causes::{DemandLimits, ShortageCauses};
 use super::skew::{DomainProof, DomainRule};
 use crate::base::api::names::{ClusterKey, HostKey, Part};
 use crate::site::Site;
@@ -144,6 +144,27 @@ fn described_spreads(demand: &NodeSetDemand<'_>) -> impl Iterator<Item = String>
         };
         format!("{} {part}: `{limit}` over {}", cluster.key, spread.key)
     })
+}
+
+/// A demand that cannot be served.
+pub(super) struct UnservedDemand {
+    /// Its index.
+    pub(super) index: usize,
+    pub(super) found: HostBounds,
+    pub(super) reason: ShortageReason,
+    pub(super) limits: DemandLimits,
+}
+
+impl UnservedDemand {
+    pub(super) fn new(
+        instance: &Instance<'_>,
+        picks: &[Vec<FlowUnit>],
+        short: ShortDemand,
+    ) -> Self {
+        let ShortDemand { index, found, why } = short;
+        let limits = DemandLimits::new(instance, picks, index, &why);
+        Self { index, found, limits, reason: ShortageReason::new(why, instance) }
+    }
 }
 
 /// Topology domains of the hosts that a labelSelector matches.
