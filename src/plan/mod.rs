@@ -3,8 +3,9 @@
 //! Planning has these steps:
 //!
 //! 1. `assignments` derives current assignments from the previous output (`changed_hosts`) and from
-//!    labels (`host_labels`, `claims`). It decides which hosts each cluster retains. Machines that were renamed
-//!    retain theirs (`renaming`). `violations` finds retained hosts that would not be chosen again.
+//!    labels (`host_labels`, `claims`). It decides which hosts each cluster retains. Machines that were
+//!    renamed retain theirs (`renaming`). `violations` finds retained hosts that would not be chosen
+//!    again.
 //! 2. `eligibility` lists the rules by which a host may be taken.
 //! 3. `demand` computes the hosts that each node set lacks.
 //! 4. `choose` serves all demands. `equivalence` and `host_classes` reduce hosts to classes,

@@ -31,7 +31,7 @@ use crate::site::Site;
 use crate::site::inventory::usage::HostUsage;
 
 use chains::chains;
-use sequence::{fewest_steps, sequence, steps};
+use sequence::{least_steps, sequence, steps};
 use state::{HostMove, OccupiedSite};
 
 /// Version of the JSON format. It is incremented when a field is removed or changes its meaning.
@@ -204,7 +204,7 @@ pub fn drain(
         moves: steps.iter().map(Vec::len).sum(),
         has_fewest_moves,
         has_fewest_steps: has_fewest_moves
-            && steps.len() <= fewest_steps(&occupied, &places, at_once),
+            && steps.len() <= least_steps(&occupied, &places, at_once),
         steps: described(&occupied, &drained, &steps),
         waiting: places
             .waiting

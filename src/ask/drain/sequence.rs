@@ -189,11 +189,7 @@ fn may_go_first(state: &mut MoveState<'_>, open: &[HostMove], first: usize) -> b
 }
 
 /// Returns a number of steps that every plan needs.
-pub(super) fn fewest_steps(
-    site: &OccupiedSite<'_>,
-    places: &DrainedHosts,
-    at_once: usize,
-) -> usize {
+pub(super) fn least_steps(site: &OccupiedSite<'_>, places: &DrainedHosts, at_once: usize) -> usize {
     let sets = || places.leaving.values().copied();
     let all = by_cluster(site, sets().chain(places.waiting.values().copied()));
     let moving = by_cluster(site, sets());

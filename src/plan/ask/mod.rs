@@ -158,21 +158,17 @@ impl<'a> PlannedSite<'a> {
         // A larger node set that cannot be served takes no host from others.
         let is_larger = hypothesis.resized.is_some();
         let scope = if is_larger { QuestionScope::Affected } else { QuestionScope::WithShort };
-        let mut lacking = self.lacking_in(scope, hypothesis);
+        let mut lacking = self.all_short(scope, hypothesis);
         lacking.retain(|lacking| lacking.more() > 0);
         lacking
     }
 
     /// Returns the node sets that lack hosts under a hypothesis, also those that lack them without it.
     pub fn lacking(&self, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
-        self.lacking_in(QuestionScope::WithShort, hypothesis)
+        self.all_short(QuestionScope::WithShort, hypothesis)
     }
 
-    fn lacking_in(
-        &self,
-        scope: QuestionScope,
-        hypothesis: &PlanHypothesis<'_>,
-    ) -> Vec<NodeSetLack> {
+    fn all_short(&self, scope: QuestionScope, hypothesis: &PlanHypothesis<'_>) -> Vec<NodeSetLack> {
         let (demands, mut unserved) = self.unserved(hypothesis, scope);
         let gone = &hypothesis.gone;
         let mut keys = demands.iter().map(|demand| &demand.node_set.topology_keys);
