@@ -18,9 +18,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     let mut needed: BTreeMap<&HostKey, (&NetworkDataHolder, &Place)> = BTreeMap::new();
     let mut concerned: BTreeSet<&ClusterKey> = BTreeSet::new();
     for host in &site.inventory.hosts {
-        let Err(NoNetworkData::Encrypted(holder, place)) = &host.network.data else {
-            continue;
-        };
+        let Err(NoNetworkData::Encrypted(holder, place)) = &host.network.data else { continue };
         let may_have = |(cluster, part, set): &(&Cluster, &Part, &NodeSet)| {
             let lacks_one = |interface: &str| host.address(interface).is_err();
             let mut interfaces = cluster.interfaces(part.role).into_iter();

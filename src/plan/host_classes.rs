@@ -249,9 +249,7 @@ fn binding(keys: &[usize], members: &[RankedClass], classes: &[Class<'_>]) -> Op
             let mut value_of: HashMap<&str, Option<&str>> = HashMap::new();
             members.iter().all(|(class, _)| {
                 let domains = &classes[*class].domains;
-                let Some(value) = domains[*other] else {
-                    return true;
-                };
+                let Some(value) = domains[*other] else { return true };
                 domains[*key].is_some()
                     && *value_of.entry(value).or_insert(domains[*key]) == domains[*key]
             })

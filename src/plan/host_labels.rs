@@ -39,9 +39,7 @@ impl<'a> Assignments<'a> {
             };
             named.push((cluster, part, origin));
         }
-        let Some((cluster, part, origin)) = named.pop() else {
-            return Ok(None);
-        };
+        let Some((cluster, part, origin)) = named.pop() else { return Ok(None) };
         if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
             let finding = Finding::new(
                 Code::LabelsDisagree,

@@ -145,9 +145,7 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         return (HostState::Installed, None);
     }
     let unusable = || eligibility::unusable(host, RequiredSystem::NoSystem);
-    let Some(refusal) = claimed.or_else(unusable) else {
-        return (HostState::Free, None);
-    };
+    let Some(refusal) = claimed.or_else(unusable) else { return (HostState::Free, None) };
     let state = match refusal {
         Refusal::Deleting => HostState::Deleting,
         Refusal::InError(_) => HostState::Failed,

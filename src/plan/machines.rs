@@ -102,9 +102,7 @@ pub(super) fn why(host: &Host, how: AssignmentMethod, node_set: Option<&NodeSet>
         AssignmentMethod::Adopted => "adopted by its labels",
         AssignmentMethod::Added => "picked",
     };
-    let Some((node_set, machine)) = asked else {
-        return came.to_owned();
-    };
+    let Some((node_set, machine)) = asked else { return came.to_owned() };
     if machine.named.is_some() {
         return format!("{came}, by its MAC address");
     }

@@ -314,9 +314,7 @@ impl<'a> Matching<'a> {
             });
             Some((*pick, better.min_by_key(|(rank, _)| *rank)?.1))
         });
-        let Some((pick, better)) = better else {
-            return false;
-        };
+        let Some((pick, better)) = better else { return false };
         self.unpick(demand, pick);
         self.pick(demand, better);
         true
@@ -413,9 +411,7 @@ impl<'a> Matching<'a> {
     /// Finds one more host for a demand by a shortest augmenting path.
     fn augment(&mut self, demand: usize) -> Result<(), Cut> {
         let mut search = PathSearch::new(self, demand);
-        let Some(class) = search.run() else {
-            return Err(search.cut());
-        };
+        let Some(class) = search.run() else { return Err(search.cut()) };
         let steps = search.steps_to(class);
         for step in &steps {
             if let Some(pick) = step.instead_of {

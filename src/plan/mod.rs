@@ -433,9 +433,7 @@ impl<'a> NodeSetDemand<'a> {
     /// Lets spare hosts replace unused hosts of domains with several hosts, those of the fullest domains
     /// first, if that makes the node set more even.
     fn rebalanced(mut self, site: &'a Site) -> Self {
-        let Some(key) = site.spread_key(self.node_set) else {
-            return self;
-        };
+        let Some(key) = site.spread_key(self.node_set) else { return self };
         if self.node_set.topology_keys.iter().any(|other| other != key) {
             // They decide about its domains.
             return self;

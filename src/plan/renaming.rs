@@ -104,9 +104,7 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> BipartiteMatching
             return true;
         }
         for thing in things {
-            let Some(other) = self.heirs[thing] else {
-                continue;
-            };
+            let Some(other) = self.heirs[thing] else { continue };
             if (self.fits)(heir, thing) && tried.insert(thing) && self.find(other, tried) {
                 self.heirs[thing] = Some(heir);
                 return true;

@@ -221,9 +221,7 @@ impl<'a> PlannedSite<'a> {
         let supply = self.supply(&hypothesis.gone);
         let chosen = choose(self.site, supply, &demands, &quotas).into_iter();
         let chosen: Result<Vec<ChosenHosts>, _> = chosen.collect();
-        let Ok(chosen) = chosen else {
-            return Err(self.lacking(hypothesis));
-        };
+        let Ok(chosen) = chosen else { return Err(self.lacking(hypothesis)) };
         let node_sets = demands.iter().zip(chosen);
         let node_sets = node_sets.map(|(demand, chosen)| {
             let node_set = (demand.cluster.key.clone(), demand.part.clone());

@@ -79,9 +79,7 @@ impl<'a> Candidates<'a> {
                 }
             }
             for skew in &instance.demands[index].spreads {
-                let Some(key) = instance.key(skew.key) else {
-                    continue;
-                };
+                let Some(key) = instance.key(skew.key) else { continue };
                 all.spread_keys.insert(key);
                 let domains = skew.domains.keys().map(|value| all.number(key, value)).collect();
                 all.spreads[index].push(SpreadDomains { rule: skew.rule, domains });

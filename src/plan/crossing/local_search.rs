@@ -232,18 +232,14 @@ impl<'a> LocalSearch<'a> {
 
     /// Picks a free host of a class for a demand.
     pub(super) fn put(&mut self, demand: usize, class: usize) {
-        let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else {
-            return;
-        };
+        let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else { return };
         self.matching.pick(demand, FlowUnit { domain: candidate.domain, class });
         self.count(demand, class, true);
     }
 
     /// Undoes a pick of a class.
     pub(super) fn leave(&mut self, demand: usize, class: usize) {
-        let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else {
-            return;
-        };
+        let Some(candidate) = self.candidates.candidate(self.pool(demand), class) else { return };
         self.matching.unpick(demand, FlowUnit { domain: candidate.domain, class });
         self.count(demand, class, false);
         for (pool, place) in self.candidates.pools(class) {
@@ -281,9 +277,7 @@ impl<'a> LocalSearch<'a> {
         let pool = self.pool(demand);
         let keys = self.instance.pools[pool].counted.len();
         for pick in self.matching.picks[demand].clone() {
-            let Some(candidate) = self.candidates.candidate(pool, pick.class) else {
-                continue;
-            };
+            let Some(candidate) = self.candidates.candidate(pool, pick.class) else { continue };
             let labels = candidate.limits.len();
             if labels == keys {
                 continue;
@@ -394,9 +388,7 @@ impl<'a> LocalSearch<'a> {
         let limits = |class| self.candidates.class_limits(pool, class);
         let mut picks = self.matching.picks[demand].iter().map(|pick| pick.class);
         let blocks = |class: &usize| Some(*class) != left && limits(*class).contains(first);
-        let Some(other) = picks.find(blocks) else {
-            return BlockingHosts::More;
-        };
+        let Some(other) = picks.find(blocks) else { return BlockingHosts::More };
         let is_alone = |limit: &Limit| {
             let left = usize::from(left.is_some_and(|left| limits(left).contains(limit)));
             limits(other).contains(limit)

@@ -80,9 +80,7 @@ impl<'p> Relaxations<'p> {
                 worst = Some((lacking, cuts));
             }
         }
-        let Some((_, worst)) = worst else {
-            return Ok(());
-        };
+        let Some((_, worst)) = worst else { return Ok(()) };
         for flow in accepting {
             demands.iter().for_each(|demand| flow.release(*demand));
         }

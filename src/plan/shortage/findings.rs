@@ -149,9 +149,7 @@ pub(in crate::plan) fn machine_shortages<'a>(
     let mut findings = Vec::new();
     for ((cluster, role, (constraint, proof, mismatch)), mut demands) in similar {
         demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
-        let [first, others @ ..] = demands.as_slice() else {
-            continue;
-        };
+        let [first, others @ ..] = demands.as_slice() else { continue };
         let who = if others.is_empty() {
             first.part.to_string()
         } else {

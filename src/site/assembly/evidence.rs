@@ -76,9 +76,7 @@ struct HostProofs<'a> {
 impl HostProofs<'_> {
     /// Returns the roots whose build with the document an agent's object applies.
     fn applied_roots(&self, document: &HostDocument) -> Vec<usize> {
-        let Some(file) = document.file.as_deref() else {
-            return Vec::new();
-        };
+        let Some(file) = document.file.as_deref() else { return Vec::new() };
         let is_applied = |root: &&usize| self.applied.has(**root, file);
         document.roots.iter().filter(is_applied).copied().collect()
     }

@@ -115,9 +115,7 @@ fn read(
     let mut by_host: HardwareByHost = BTreeMap::new();
     for HardwareDocument { origin, metadata, kind, hardware, findings: found } in said {
         // Reading the site reported mistakes in names.
-        let Ok(key) = naming.host_key(kind, &origin, &metadata) else {
-            continue;
-        };
+        let Ok(key) = naming.host_key(kind, &origin, &metadata) else { continue };
         if only.is_some_and(|only| *only != key) {
             continue;
         }

@@ -60,9 +60,7 @@ impl<'a> InputSelection<'a> {
         let mut listed = HashMap::new();
         let mut findings = Vec::new();
         for (index, source) in sources.iter().enumerate() {
-            let (Some(paths), Some(globs)) = (&source.paths, source.globs()) else {
-                continue;
-            };
+            let (Some(paths), Some(globs)) = (&source.paths, source.globs()) else { continue };
             for file in files.iter().filter(|file| globs.take(file) && !built.contains(*file)) {
                 listed.entry(file.clone()).or_insert(index);
             }

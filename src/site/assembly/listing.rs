@@ -125,9 +125,7 @@ fn is_harmless_link(
     path: &Utf8Path,
     ours: &impl Fn(&[u8]) -> bool,
 ) -> bool {
-    let Some(target) = repo.resolve(path) else {
-        return false;
-    };
+    let Some(target) = repo.resolve(path) else { return false };
     let has_none = |directory: &Utf8Path, is_ours: &dyn Fn(&[u8]) -> bool| {
         let mut files = builds.below(directory).into_keys();
         files.all(|file| {

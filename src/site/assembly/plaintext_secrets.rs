@@ -281,9 +281,7 @@ fn is_plain_literal(literal: &str) -> bool {
 }
 
 fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
-    let Value::String(text) = value else {
-        return !value.is_null();
-    };
+    let Value::String(text) = value else { return !value.is_null() };
     // User names are often left readable beside an encrypted password. A placeholder may be valid
     // base64.
     if PUBLIC_KEYS.contains(&key) || is_placeholder(text) {
@@ -308,9 +306,7 @@ fn text_of(value: &Value, is_encoded: bool) -> Option<Cow<'_, str>> {
 
 /// Returns whether a text has manifests, and no Secret in plain text.
 fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
-    let Some(text) = text_of(value, is_encoded) else {
-        return false;
-    };
+    let Some(text) = text_of(value, is_encoded) else { return false };
     let mut objects = texts_of_documents(&text)
         .map(bounded::parse::<Value>)
         .filter(|object| !object.as_ref().is_some_and(Value::is_null))
@@ -328,9 +324,7 @@ pub(crate) fn has_plain_secret(text: &str) -> bool {
 /// Returns whether an object is no Secret in plain text and lists none. `listed` is the kind of an
 /// object without kind.
 fn is_without_secret(object: &Value, listed: Option<&str>) -> bool {
-    let Some(kind) = object.get("kind").and_then(Value::as_str).or(listed) else {
-        return false;
-    };
+    let Some(kind) = object.get("kind").and_then(Value::as_str).or(listed) else { return false };
     let items = object.get("items").and_then(Value::as_sequence).into_iter().flatten();
     let is_plain = kind == SECRET
         && !SecretManifest::deserialize(object).is_ok_and(|it| !has_plain_value(&it, false));

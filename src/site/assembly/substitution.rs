@@ -160,9 +160,7 @@ impl NamingContext<'_> {
         holder: &VariablesObject,
         is_known: bool,
     ) {
-        let Some(name) = holder.metadata.name.clone() else {
-            return;
-        };
+        let Some(name) = holder.metadata.name.clone() else { return };
         let values = is_known.then(|| holder.values(kind, origin));
         for (namespace, _) in self.namespaces(origin, holder.metadata.namespace.as_deref()) {
             held.entry((kind, namespace, name.clone()))

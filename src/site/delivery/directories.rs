@@ -294,9 +294,7 @@ fn by_argocd(
         let exclusion = exclusion.or(is_undecided.then_some(Exclusion::Undecided));
         // Argo CD refuses an absolute path.
         for path in paths(repo, source).into_iter().filter(|path| !path.starts_with('/')) {
-            let Some((directory, above)) = in_repo(&path, &argocd.path) else {
-                continue;
-            };
+            let Some((directory, above)) = in_repo(&path, &argocd.path) else { continue };
             // Argo CD follows links within the repo.
             let directory = repo.files.resolve(&directory).unwrap_or(directory);
             if is_root(&directory) && is_url != Some(true) {
@@ -375,9 +373,7 @@ fn is_base_cluster(repo: &DeliveryRepo<'_>, destination: &ApplicationDestination
 
 /// Returns the path of a source, or all directories that match if it contains an unknown parameter.
 fn paths(repo: &DeliveryRepo<'_>, source: &ApplicationSource) -> Vec<String> {
-    let Some(path) = &source.path else {
-        return Vec::new();
-    };
+    let Some(path) = &source.path else { return Vec::new() };
     let Some(glob) = expanded(path, "{{", "}}", |_| Some("*".to_owned())) else {
         return Vec::new();
     };

@@ -35,9 +35,7 @@ pub(super) fn target(repo: &DeliveryRepo<'_>, source: &FluxSourceRef, path: &str
     let flux = &repo.settings.flux;
     let path = in_source(path);
     let is_ours = flux.is_source(source);
-    let Some(object) = named_source(repo, source) else {
-        return IncludeTarget::Itself;
-    };
+    let Some(object) = named_source(repo, source) else { return IncludeTarget::Itself };
     let below = |include: &'_ Include| {
         Utf8Path::new(&path).strip_prefix(in_source(include.target())).ok().map(Utf8Path::to_owned)
     };

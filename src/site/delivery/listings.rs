@@ -21,9 +21,7 @@ pub(super) fn overlay_listings(repo: &DeliveryRepo<'_>) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (listed, listing) in listings {
-        let Ok(root) = listed.strip_prefix(&top) else {
-            continue;
-        };
+        let Ok(root) = listed.strip_prefix(&top) else { continue };
         let known = repo.inventory.roots.values().find(|known| known.directory == root);
         let around = around_of.get(listing.directory).copied();
         let finding = |code: Code, message: String, help: &str| {

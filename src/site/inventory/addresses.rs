@@ -230,9 +230,7 @@ impl ClaimedAddresses {
         host: &HostKey,
         machine: Option<&str>,
     ) -> BTreeMap<String, KnownAddress> {
-        let Some(known) = self.namespaces.get(&host.namespace) else {
-            return BTreeMap::new();
-        };
+        let Some(known) = self.namespaces.get(&host.namespace) else { return BTreeMap::new() };
         let address = |(name, pool): (&String, &AddressPool)| {
             let claims = self.claims(host, machine, name);
             let mut kept = claims.iter().filter_map(|claim| pool.kept.get(claim));

@@ -40,9 +40,7 @@ impl HostDocument {
             .and_then(|reference| reference.name.as_deref())
             .or(spec.and_then(|spec| spec.preprovisioning_network_data_name.as_deref()))
             .filter(|name| !name.is_empty());
-        let Some(Ok(name)) = name.map(str::parse) else {
-            return Vec::new();
-        };
+        let Some(Ok(name)) = name.map(str::parse) else { return Vec::new() };
         let namespace =
             reference.and_then(|reference| reference.namespace.as_deref()).map(str::parse);
         let own = SecretKey { namespace: self.key.namespace.clone(), name };

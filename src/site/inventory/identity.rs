@@ -182,9 +182,7 @@ pub(crate) fn mark_same_machines(
     let all = shared(hosts.iter().enumerate());
     for shared in &all {
         let best = shared.hosts.iter().copied().min_by_key(|host| rank(*host));
-        let Some((standing, first)) = best else {
-            continue;
-        };
+        let Some((standing, first)) = best else { continue };
         for (index, host) in shared.hosts.iter().filter(|(index, _)| *index != standing) {
             let is_certain = match shared.identity {
                 Identity::BootMac(_) | Identity::Mac(_) => true,

@@ -350,9 +350,7 @@ fn live_copy(document: &HostDocument, builds: &Builds) -> Option<Finding> {
 
 /// Reports a host that two builds render.
 fn rendered_by_two(document: &HostDocument, builds: &Builds) -> Option<Finding> {
-    let [one, other, ..] = document.roots[..] else {
-        return None;
-    };
+    let [one, other, ..] = document.roots[..] else { return None };
     let key = &document.key;
     let message =
         format!("host {key} is rendered by two kustomizations, which would overwrite each other");

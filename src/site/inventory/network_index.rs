@@ -66,9 +66,7 @@ impl Networks {
             };
             // Another program's format is reported as such.
             let keys = [SECRET_KEYS[0], SECRET_KEYS[1], NMSTATE];
-            let Some((list, index, value)) = generated.generator.value(&keys) else {
-                continue;
-            };
+            let Some((list, index, value)) = generated.generator.value(&keys) else { continue };
             let field = generated.entry(list, index);
             let data = match value {
                 GeneratorValue::Literal(value) => read_value(value, false),

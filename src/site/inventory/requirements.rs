@@ -155,14 +155,10 @@ impl TextPattern {
         let text = text.trim().to_lowercase();
         let pattern = self.text.to_lowercase();
         let pattern = if self.is_part { format!("*{pattern}*") } else { pattern };
-        let Some((start, more)) = pattern.split_once('*') else {
-            return text == pattern;
-        };
+        let Some((start, more)) = pattern.split_once('*') else { return text == pattern };
         let (middle, end) = more.rsplit_once('*').unwrap_or(("", more));
         let rest = text.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
-        let Some(mut rest) = rest else {
-            return false;
-        };
+        let Some(mut rest) = rest else { return false };
         middle.split('*').all(|part| match rest.split_once(part) {
             Some((_, after)) => {
                 rest = after;

@@ -85,9 +85,7 @@ impl BuildEvaluation<'_> {
     /// Adds a kustomization's objects to the accumulated ones, and transforms them. Only a
     /// component starts with a non-empty accumulation.
     fn accumulate(&mut self, directory: &Utf8PathBuf, objects: &mut BuildObjects) -> BuildResult {
-        let Some(node) = self.builds.nodes.get(directory) else {
-            return Ok(());
-        };
+        let Some(node) = self.builds.nodes.get(directory) else { return Ok(()) };
         let file = Place::File(node.origin.file.clone());
         // A cycle is reported by `Builds::new`.
         if self.inside.len() >= MAX_DEPTH || self.inside.contains(directory) {
@@ -156,9 +154,7 @@ impl BuildEvaluation<'_> {
     fn check_sort_order(&self, directory: &Utf8PathBuf) -> BuildResult {
         let node = self.builds.nodes.get(directory);
         let options = node.and_then(|node| Some((node, node.kustomization.sort_options.as_ref()?)));
-        let Some((node, options)) = options else {
-            return Ok(());
-        };
+        let Some((node, options)) = options else { return Ok(()) };
         let order = options.get("order").and_then(Value::as_str);
         let why = match order.unwrap_or_default() {
             "legacy" => return Ok(()),

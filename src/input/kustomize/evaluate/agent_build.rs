@@ -248,9 +248,7 @@ impl<'a> BuildEvaluation<'a> {
         directory: &Utf8PathBuf,
         objects: &mut [BuildObject],
     ) -> BuildResult {
-        let Some(build) = self.wanted.agents.get(directory) else {
-            return Ok(());
-        };
+        let Some(build) = self.wanted.agents.get(directory) else { return Ok(()) };
         if let Some(variables) = &build.variables {
             if let Some((name, place)) = variables.invalid_name() {
                 let root = Place::File(self.builds.nodes[directory].origin.file.clone());

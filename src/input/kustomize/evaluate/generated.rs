@@ -122,9 +122,7 @@ impl BuildEvaluation<'_> {
 
 /// Leaves the path out of an error if the entry looks like a key with its value.
 fn without_credential(error: EvaluationError, entry: &str) -> EvaluationError {
-    let Cow::Owned(shown) = masked_value(entry) else {
-        return error;
-    };
+    let Cow::Owned(shown) = masked_value(entry) else { return error };
     let why = format!("a generator cannot read `{shown}`");
     match error {
         EvaluationError::Refused(_) => EvaluationError::Refused(why),

@@ -111,9 +111,7 @@ impl BuildEvaluation<'_> {
 
     /// Returns the text of a file that a kustomization reads; `None` if it is unknown.
     pub(super) fn text_of(&self, node: &BuildNode, entry: &str) -> StepResult<Option<String>> {
-        let Some(path) = self.file(node, entry)? else {
-            return Ok(None);
-        };
+        let Some(path) = self.file(node, entry)? else { return Ok(None) };
         let Some(text) = self.repo.text(&path) else {
             return refuse(format!("`{path}` is not UTF-8"));
         };

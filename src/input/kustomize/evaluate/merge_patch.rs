@@ -125,9 +125,7 @@ impl MergePatch {
     /// Labels and annotations become strings, including null, so such a patch cannot remove a
     /// label.
     pub(super) fn copied(mut self) -> Self {
-        let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else {
-            return self;
-        };
+        let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else { return self };
         for field in ["labels", "annotations"] {
             match metadata.get_mut(field) {
                 Some(Value::Mapping(pairs)) if !pairs.is_empty() => {
@@ -280,9 +278,7 @@ impl<'p> StrategicMerge<'p> {
             Some(other) => return Err(format!("unknown patch strategy `{other}`")),
         }
         for (key, new) in patch {
-            let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else {
-                continue;
-            };
+            let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else { continue };
             self.route.push(name);
             let old = mapping.entry(Value::from(name)).or_insert(Value::Null);
             if !self.merge_value(old, new)? {

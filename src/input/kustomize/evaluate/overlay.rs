@@ -198,9 +198,7 @@ impl Builds {
 
 /// Returns the target and the patches of an entry that sipgen wrote.
 fn written_patches(entry: &Patch) -> Option<(Selector, Vec<MergePatch>)> {
-    let Patch::Entry { patch: Some(text), target: Some(target), .. } = entry else {
-        return None;
-    };
+    let Patch::Entry { patch: Some(text), target: Some(target), .. } = entry else { return None };
     let patches = MergePatch::in_written_text(text, &Place::File(Utf8Path::new("").into())).ok()?;
     Some((Selector::new(target).ok()?, patches))
 }

@@ -65,9 +65,7 @@ impl Replacement {
         place: &Place,
         budget: &BuildBudget,
     ) -> StepResult {
-        let Some(targets) = &self.targets else {
-            return refuse("a replacement has no targets");
-        };
+        let Some(targets) = &self.targets else { return refuse("a replacement has no targets") };
         budget.step(objects.len())?;
         let (first, from) = self.source_value(objects)?;
         budget.copy(&first)?;

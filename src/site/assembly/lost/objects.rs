@@ -176,9 +176,7 @@ impl<'a> AbsenceEvidence<'a> {
     /// its own is gone, another one around it or with hosts may have taken its place.
     fn builds_of_host(&self, generated: &Utf8Path) -> BTreeSet<Utf8PathBuf> {
         let below = generated.strip_prefix(&self.site.settings.output).ok();
-        let Some(root) = below.and_then(layout::root_of_declared) else {
-            return BTreeSet::new();
-        };
+        let Some(root) = below.and_then(layout::root_of_declared) else { return BTreeSet::new() };
         if self.site.builds.has_kustomization(root) {
             return BTreeSet::from([root.to_owned()]);
         }

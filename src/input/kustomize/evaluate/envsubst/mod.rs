@@ -71,9 +71,7 @@ impl<'v, F: FnMut(&str) -> Option<&'v str>> Substitution<'_, F> {
             TemplatePart::Expression(expression) => self.value(expression),
         });
         let arguments = arguments.collect::<StepResult<Vec<Option<Vec<u8>>>>>()?;
-        let Some(value) = (self.value_of)(&expression.variable) else {
-            return Ok(None);
-        };
+        let Some(value) = (self.value_of)(&expression.variable) else { return Ok(None) };
         self.spend(value.len())?;
         let value = value.as_bytes();
         let known: Option<Vec<&[u8]>> = arguments.iter().map(Option::as_deref).collect();
@@ -165,9 +163,7 @@ fn lowercase(char: char) -> char {
 fn substring(value: &[u8], offset: &[u8], length: Option<&[u8]>) -> StepResult<Vec<u8>> {
     let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i64>().ok();
     let size = value.len() as i64;
-    let Some(offset) = number(offset) else {
-        return Ok(value.to_vec());
-    };
+    let Some(offset) = number(offset) else { return Ok(value.to_vec()) };
     let offset = if offset < 0 { size.saturating_add(offset).max(0) } else { offset };
     let end = match length.map(number) {
         None => size,
