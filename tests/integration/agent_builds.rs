@@ -751,17 +751,18 @@ fn objects_that_an_agents_field_makes_one_object_are_refused() {
     let machine = |name: &str, namespace: &str| {
         host(name, &format!("  namespace: '{namespace}'\n  labels: {{rack: 'r'}}\n"))
     };
-    let set = "  patches: [{target: {kind: .*}, patch: '[{op: replace, path: /metadata/namespace, value: metal}]'}]\n";
+    let set = "  patches: [{target: {kind: .*}, patch: '[{\"op\": \"replace\", \"path\": \"/metadata/namespace\", \"value\": \"metal\"}]'}]\n";
     for (path, object, written) in [
         ("./b", flux("./b", "  postBuild: {substitute: {NS: metal}}\n"), "${NS}"),
         ("./b", flux("./b", "  targetNamespace: metal\n"), "x"),
         ("./b", flux("./b", set), "x"),
         ("b", argocd("b", "    kustomize: {namespace: metal}\n", ""), "x"),
     ] {
-        for (text, twin) in [
-            (request("c1", written) + &request("c2", written), request("c1", "metal")),
-            (machine("h1", written) + &machine("h2", written), machine("h1", "metal")),
-        ] {
+        let requests = (request("c1", written) + &request("c2", written), request("c1", "metal"));
+        let machines = (machine("h1", written) + &machine("h2", written), machine("h1", "metal"));
+        // Names that an agent gives to hosts have findings of their own.
+        let machines = Some(machines).filter(|_| written.contains('$'));
+        for (text, twin) in std::iter::once(requests).chain(machines) {
             // Hosts that no agent applies count only while none applies others.
             let repo = Repo::empty();
             if text.contains("SIPCluster") {
@@ -782,5 +783,22 @@ fn objects_that_an_agents_field_makes_one_object_are_refused() {
             assert_says(&run.stderr, &["SIP0117", "duplicate", path.trim_start_matches("./")]);
             assert!(repo.files("overlays") == before, "{object}");
         }
+    }
+}
+
+/// An object without fields for the build may be what applies one with such fields to this site.
+#[test]
+fn variables_count_wherever_a_plain_object_applies_them() {
+    let named =
+        |name: &str, object: String| object.replace("name: hosts", &format!("name: {name}"));
+    let root = named("root", flux("./agent", ""));
+    let spoke =
+        named("spoke", flux("./agent", "  kubeConfig: {secretRef: {name: spoke}}\n")) + VARIABLES;
+    for (parents, is_here) in [(format!("{root}---\n{spoke}"), true), (spoke.clone(), false)] {
+        let repo = with_hosts(&in_rack("h1", "${R}"), 1, "r1");
+        repo.write("agent/hosts.yaml", &flux("./hosts", VARIABLES));
+        repo.write("parents/parents.yaml", &parents);
+        repo.generate(&[]);
+        assert_eq!(repo.exists("overlays/hosts"), is_here, "{parents}");
     }
 }

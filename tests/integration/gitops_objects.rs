@@ -155,6 +155,13 @@ fn hosts_that_are_applied_to_another_cluster_only_are_not_assigned() {
                 repo.generate(&[]);
                 assert_eq!(repo.exists("overlays/hosts/declared"), has_hosts, "{parents}");
             }
+            // Somebody applied the object that applies its own file, as `flux bootstrap` does.
+            let repo = declared(settings);
+            repo.write("agent/lab.yaml", &object);
+            repo.write("agent/root.yaml", &flux("root", "./agent", ""));
+            repo.write("parents/parent.yaml", &parent);
+            repo.generate(&[]);
+            assert!(repo.exists("overlays/hosts/declared"), "{object}");
         }
     }
 }

@@ -56,9 +56,8 @@ pub(super) fn collect(
     for _ in 0..LEVELS {
         let changed: Vec<Utf8PathBuf> = builds.keys().cloned().collect();
         let kept = written.iter().filter(|object| !replaced.contains(&object.origin));
-        let current = kept.chain(&made).chain(&clusters);
-        let changing = current.filter(|object| object.may_change_builds());
-        builds = by_directory(naming, listing, changing.cloned().collect())?;
+        let current: Vec<AgentObject> = kept.chain(&made).chain(&clusters).cloned().collect();
+        builds = by_directory(naming, listing, current)?;
         // Only a new change to the build of agents' objects changes these.
         let is_in = |file: &Utf8Path, root: &Utf8PathBuf| {
             let mut reaches = naming.builds.reach(file).iter();
@@ -137,9 +136,17 @@ fn by_directory(
     objects: Vec<AgentObject>,
 ) -> Result<AgentBuilds, ReadError> {
     let NamingContext { repo, settings, builds: all_builds, .. } = naming;
+    let (changing, others): (Vec<_>, Vec<_>) =
+        objects.iter().partition(|object| object.may_change_builds());
+    if changing.is_empty() {
+        return Ok(AgentBuilds::new());
+    }
+    // They only tell which objects this site gets.
+    let others: HashSet<Origin> = others.iter().map(|it| it.origin.as_written()).collect();
     let agents = Agents::new(repo, settings, all_builds, objects, listing);
     let applied = agents.applied.into_iter().filter(AppliedDirectory::is_of_site);
     let changes = applied.filter_map(|applied| Some(*applied.changes?));
+    let changes = changes.filter(|it| !others.contains(&it.build.written_origin()));
     let changes: Vec<BuildChanges> = changes.collect();
     let variables = naming.variables(changes.iter())?;
     let output = &settings.output;

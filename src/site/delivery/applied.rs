@@ -85,19 +85,15 @@ impl AppliedDirectory {
         })
     }
 
-    /// Returns whether the agent applies the objects of a file, as they are or by a build.
-    pub(super) fn delivers(&self, builds: &Builds, file: &Utf8Path) -> bool {
+    /// Returns whether the agent applies the objects of a file although its directory is not built: as
+    /// they are, or by a kustomization below.
+    pub(super) fn applies_unbuilt(&self, builds: &Builds, file: &Utf8Path) -> bool {
         let is_detected = |root: usize| {
             matches!(self.plain, PlainDirectory::Autodetect(_))
                 && builds.root(root).directory.starts_with(&self.directory)
         };
-        match self.is_build(builds) {
-            true => builds.below(&self.directory).contains_key(file),
-            false => {
-                self.applies_plainly(builds, file)
-                    || builds.reach(file).iter().any(|reach| is_detected(reach.root))
-            }
-        }
+        self.applies_plainly(builds, file)
+            || builds.reach(file).iter().any(|reach| is_detected(reach.root))
     }
 
     /// Returns whether the agent applies a file as it is, without a build.
@@ -162,7 +158,7 @@ pub(super) enum Exclusion {
     OtherSource(&'static str),
     /// It applies to another cluster, according to this field or setting.
     OtherCluster(&'static str),
-    /// This object applies it to another cluster, and it applies the directory there.
+    /// The object with this name applies this one to another cluster, where it applies its directory.
     InOtherCluster(String),
     /// Its path is inside a copy of another repo.
     Included,

@@ -1,6 +1,5 @@
 //! Objects that seem to apply this repo's files to the base cluster but do not.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -61,25 +60,41 @@ pub(super) fn exclude_remote(repo: &DeliveryRepo<'_>, applied: &mut [AppliedDire
     let is_own = repo.settings.argocd.destination.is(&own);
     let moves_along =
         |it: &AppliedDirectory| it.is_of_site() && (it.agent == GitopsAgent::Flux || is_own);
-    let files: BTreeSet<Arc<Utf8Path>> = applied.iter().map(|it| it.file().clone()).collect();
+    let in_file = applied.iter().enumerate().map(|(index, it)| (it.file().clone(), index));
+    let in_file = grouped(in_file);
     let delivering = applied.iter().enumerate().flat_map(|(by, it)| {
-        let others = files.iter().filter(|file| *file != it.file());
-        let delivered = others.filter(|file| it.delivers(repo.builds, file));
-        delivered.map(move |file| (file, by))
+        let built = it.is_build(repo.builds).then(|| repo.builds.below(&it.directory));
+        // An object may apply its own file, after somebody applied that.
+        let others = in_file.keys().filter(|file| *file != it.file() || it.is_of_site());
+        let delivered: Vec<&Arc<Utf8Path>> = match &built {
+            Some(built) => others.filter(|file| built.contains_key(&***file)).collect(),
+            None => others.filter(|file| it.applies_unbuilt(repo.builds, file)).collect(),
+        };
+        delivered.into_iter().map(move |file| (file, by))
     });
     let delivering = grouped(delivering);
-    let remote = |applied: &[AppliedDirectory]| {
-        delivering.iter().find_map(|(file, by)| {
-            let mut moved = applied.iter().filter(|it| it.file() == *file && moves_along(it));
+    loop {
+        let is_here = |by: &usize| {
+            let exclusion = applied[*by].exclusion.as_ref();
+            matches!(exclusion, None | Some(Exclusion::Suspended | Exclusion::Undecided))
+        };
+        let remote = delivering.iter().filter_map(|(file, by)| {
             let parent = by.iter().find(|by| applied[**by].is_elsewhere())?;
-            let is_here = by.iter().any(|by| applied[*by].is_of_site());
-            (!is_here && moved.next().is_some()).then(|| (*file, applied[*parent].by.clone()))
-        })
-    };
-    // Each may apply further objects.
-    while let Some((file, parent)) = remote(applied) {
-        for moved in applied.iter_mut().filter(|it| it.file() == file && moves_along(it)) {
-            moved.exclusion = Some(Exclusion::InOtherCluster(parent.clone()));
+            let mut moved = in_file[*file].iter().filter(|it| moves_along(&applied[**it]));
+            (!by.iter().any(is_here) && moved.next().is_some())
+                .then(|| (*file, applied[*parent].by.clone()))
+        });
+        // What they apply may have further objects.
+        let remote: Vec<(&Arc<Utf8Path>, String)> = remote.collect();
+        if remote.is_empty() {
+            return;
+        }
+        for (file, parent) in remote {
+            for index in &in_file[file] {
+                if moves_along(&applied[*index]) {
+                    applied[*index].exclusion = Some(Exclusion::InOtherCluster(parent.clone()));
+                }
+            }
         }
     }
 }
