@@ -1,7 +1,7 @@
 //! Options of agents' objects by which the labels of hosts do not arrive, or by which hosts are
 //! replaced. [`inventory::apply_options`](crate::site::inventory::apply_options) has those of hosts.
 
-use globset::Glob;
+use globset::{Glob, GlobBuilder};
 use regex::Regex;
 use yaml_serde::Value;
 
@@ -13,6 +13,7 @@ use crate::base::api::gitops::{
 use crate::base::api::host;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Finding, Origin, Place, RouteStep, below};
+use crate::base::layout::VARIABLE;
 use crate::base::text::{bounded, counted, pointer_key};
 use crate::input::settings::Settings;
 use crate::site::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
@@ -145,11 +146,19 @@ fn from_project(settings: &Settings, origin: &Origin, spec: &AppProjectSpec) -> 
         options.push(refusal("namespaceResourceBlacklist"));
     }
     if let (Some(sources), Some(own)) = (&spec.source_repos, &settings.argocd.repo_url) {
-        let plain = |url: &str| url.trim().trim_end_matches(".git").to_lowercase();
-        let matches =
-            |url: &str| own.is_same_repo(url) || is_glob(&plain(url), &plain(own.as_str()));
         let (denied, permitted) = separated(sources.iter().map(String::as_str));
-        if denied.into_iter().any(matches) || !permitted.into_iter().any(matches) {
+        let is_permitted = |glob: &str| {
+            is_template(glob)
+                || own.is_same_repo(glob)
+                || is_glob(&plain_url(glob), &plain_url(own.as_str()))
+        };
+        let is_denied = |glob: &str| {
+            let mut glob = GlobBuilder::new(glob.trim_end_matches(".git"));
+            let glob = glob.case_insensitive(true).literal_separator(true).build();
+            let own = own.as_str().trim_end_matches(".git");
+            glob.is_ok_and(|glob| glob.compile_matcher().is_match(own))
+        };
+        if denied.into_iter().any(is_denied) || !permitted.into_iter().any(is_permitted) {
             options.push(refusal("sourceRepos"));
         }
     }
@@ -160,14 +169,34 @@ fn from_project(settings: &Settings, origin: &Origin, spec: &AppProjectSpec) -> 
         let others = ObjectOption { is_inverted: true, ..refusal("destinations") };
         options.push(ObjectOption { patterns: [any_of(&permitted), None], ..others });
         let (denied, _) = separated(destinations.iter().map(namespace_of));
-        let denied = (!denied.is_empty()).then(|| [any_of(&denied), None]);
-        options.extend(denied.map(|patterns| ObjectOption { patterns, ..refusal("destinations") }));
+        let denied = any_of(&denied).filter(|_| !denied.is_empty());
+        options.extend(denied.map(|denied| ObjectOption {
+            patterns: [Some(denied), None],
+            ..refusal("destinations")
+        }));
     }
     options
 }
 
+/// Returns the glob of namespaces of a destination.
 fn namespace_of(destination: &ApplicationDestination) -> &str {
-    destination.namespace.as_deref().unwrap_or_default()
+    match destination.namespace.as_deref().unwrap_or_default() {
+        glob if is_template(glob) => "*",
+        glob => glob,
+    }
+}
+
+/// Returns whether only another program knows a text.
+fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains(VARIABLE)
+}
+
+/// Returns the host and path of a URL, which Argo CD compares, also if it is for SSH.
+fn plain_url(url: &str) -> String {
+    let url = url.trim().trim_end_matches(".git").to_lowercase();
+    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let rest = rest.split_once('@').map_or(rest, |(_, rest)| rest);
+    rest.replacen(':', "/", 1)
 }
 
 /// Separates the globs of what Argo CD denies, which begin with `!`, from those of what it permits. One
@@ -198,6 +227,7 @@ fn is_own_cluster(settings: &Settings, permitted: &ApplicationDestination) -> bo
     pairs.into_iter().any(|(glob, own)| match (glob, own) {
         (None, _) => false,
         (Some(_), None) => true,
+        (Some(glob), Some(_)) if is_template(glob) => true,
         (Some(glob), Some(own)) => match glob.strip_prefix('!') {
             Some(denied) => !is_glob(denied, own),
             None => is_glob(glob, own),

@@ -380,7 +380,7 @@ impl IgnorePatterns {
             let all = SourcePatterns::new(&format!("{}\n{}", self.text, lines.join("\n")));
             if all.excludes(file) == Some(true) {
                 lines.push(match directory.strip_prefix(&self.domain) {
-                    Ok(all) if all.as_str().is_empty() => format!("!/{file}"),
+                    Ok(below) if below.as_str().is_empty() => format!("!/{file}"),
                     Ok(directory) => format!("!/{directory}"),
                     // The patterns are inside of it.
                     Err(_) => "!*".to_owned(),

@@ -188,16 +188,13 @@ impl FluxSettings {
 }
 
 impl Destination {
-    /// Returns server and name, as far as they are known.
+    /// Returns server and name, as far as they are known: a Secret may give another name to Argo CD's
+    /// own cluster.
     pub fn server_and_name(&self) -> [Option<&str>; 2] {
         let [server, name] =
             [&self.server, &self.name].map(|text| text.as_ref().map(|text| text.0.as_str()));
-        let is_own = server.is_some_and(|it| it.trim_end_matches('/') == IN_CLUSTER.0);
-        match name {
-            Some(name) if is_own || name == IN_CLUSTER.1 => [Some(IN_CLUSTER.0), Some(name)],
-            _ if is_own => [Some(IN_CLUSTER.0), Some(IN_CLUSTER.1)],
-            _ => [server, name],
-        }
+        let is_own = name == Some(IN_CLUSTER.1);
+        [if is_own { Some(IN_CLUSTER.0) } else { server.map(|it| it.trim_end_matches('/')) }, name]
     }
 
     /// Returns whether an Application's destination is this cluster. A missing or templated
