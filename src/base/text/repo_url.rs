@@ -8,7 +8,6 @@ use crate::base::text::{credentials, static_regex};
 
 /// The parts of a URL that tell one repo from another. The scheme, the user, the port of SSH and a final `.git`
 /// only choose a way to it.
-#[derive(PartialEq, Eq)]
 struct RepoIdentity {
     /// Host in lower case.
     host: String,
@@ -17,15 +16,28 @@ struct RepoIdentity {
 
 /// Returns whether two URLs lead to one repo. A path of the local machine equals only itself.
 pub(crate) fn is_same_repo(one: &str, other: &str) -> bool {
+    let urls = [one, other];
     match (identity(one), identity(other)) {
         (Some((one, one_port)), Some((other, other_port))) => {
             // Two servers on one machine differ by the port of HTTP; SSH has another one anyway.
             let ports = one_port.zip(other_port);
-            one == other && ports.is_none_or(|(one, other)| one == other)
+            one.host == other.host
+                && ports.is_none_or(|(one, other)| one == other)
+                && is_same_path(urls, [&one.path, &other.path])
         }
         (None, None) => local_path(one) == local_path(other),
         _ => false,
     }
+}
+
+/// Returns whether the paths of two URLs of one host name one repo.
+fn is_same_path(urls: [&str; 2], [one, other]: [&str; 2]) -> bool {
+    let has = |mark: &str| urls.iter().any(|url| url.contains(mark));
+    // Gerrit's URLs of HTTP begin with this, unless they are anonymous.
+    let plain = |path: &str| path.strip_prefix("a/").unwrap_or(path).to_owned();
+    one == other
+        || has("/scm/") && one.eq_ignore_ascii_case(other)
+        || has(":29418/") && plain(one) == plain(other)
 }
 
 /// Returns the host of a repo's URL.
@@ -49,11 +61,7 @@ fn identity(url: &str) -> Option<(RepoIdentity, Option<&str>)> {
     }
     let (host, port) = host_and_port(authority);
     let path = path.trim_matches('/');
-    let mut path = decoded(path.strip_suffix(".git").unwrap_or(path));
-    // Gerrit's URLs of HTTP begin with this.
-    if port == Some("29418") {
-        path = format!("a/{path}").into();
-    }
+    let path = decoded(path.strip_suffix(".git").unwrap_or(path));
     let port = match scheme.to_ascii_lowercase().as_str() {
         "https" => Some(port.unwrap_or("443")),
         "http" => Some(port.unwrap_or("80")),
@@ -98,9 +106,10 @@ fn on_forge(host: &str, path: &str) -> (String, String) {
             }
             None => {
                 // Bitbucket Server has this in URLs of HTTP alone, maybe below a path of its own.
-                let (_, repo) = path.rsplit_once("scm/").unwrap_or_default();
-                let repo = repo.contains('/').then(|| repo.to_lowercase());
-                (host.to_owned(), repo.unwrap_or_else(|| path.to_owned()))
+                let repo = path.strip_prefix("scm/");
+                let repo = repo.or_else(|| Some(path.rsplit_once("/scm/")?.1));
+                let repo = repo.filter(|repo| repo.contains('/'));
+                (host.to_owned(), repo.unwrap_or(path).to_owned())
             }
         },
     }
@@ -187,6 +196,8 @@ mod tests {
             (urls[0], "/platform/fleet"),
             ("/srv/fleet", "../fleet"),
             ("a/b:c", "b:c"),
+            ("https://g.example.com/a/x", "https://g.example.com/x"),
+            ("https://g.example.com/my-scm/a/x", "https://g.example.com/a/x"),
         ] {
             assert!(!is_same_repo(one, other), "{one} {other}");
         }
@@ -223,7 +234,9 @@ mod tests {
                 "https://bb.example.com/bitbucket/scm/a/x.git",
                 "ssh://git@bb.example.com:7999/a/x.git",
             ],
+            &["https://bb.example.com/scm/A/x.git", "ssh://git@bb.example.com:7999/A/x.git"],
             &["https://g.example.com/a/x", "ssh://u@g.example.com:29418/x"],
+            &["https://g.example.com/x", "ssh://u@g.example.com:29418/x", "u@g.example.com:x"],
         ] {
             for one in urls {
                 assert!(urls.iter().all(|other| is_same_repo(one, other)), "{one} {urls:?}");
