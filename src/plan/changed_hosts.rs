@@ -49,8 +49,8 @@ impl Assignments<'_> {
             );
             let finding = Finding::new(Code::HostLeftOut, message).at(left_out.origin.name());
             let finding = finding.see(held.origin.name(), "the cluster has it").help(
-                "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its file from \
-                 the repo",
+                "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove it from \
+                 that file",
             );
             return Some(finding.for_cluster(&held.cluster));
         }

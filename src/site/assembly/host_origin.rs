@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::mem;
 
-use super::concern::is_example;
+use super::concern::{is_example, is_excluded};
 use super::names::NamingContext;
 use crate::base::api::host::live_field;
 use crate::base::api::names::HostKey;
@@ -84,13 +84,18 @@ pub(super) fn complete(hosts: &mut HostDocuments, naming: NamingContext<'_>) -> 
         }
     }
     let known: HashSet<HostKey> = hosts.others.iter().map(|other| other.key.clone()).collect();
-    let is_left = |document: &HostDocument| {
+    // Excluded files count if they show that a host is in use, and may be of this site.
+    let shows_use = |document: &HostDocument| {
         let file = &document.origin.file;
-        let may_be_it = !is_example(file) && !naming.repo.is_out_of_reach(file);
-        let is_new = !seen.contains(&document.key) && !known.contains(&document.key);
-        is_new && may_be_it && HostUsage::all_of(document).next().is_some()
+        is_excluded(settings, file)
+            && !is_example(file)
+            && !naming.repo.is_out_of_reach(file)
+            && (!is_observed || document.host.is_live())
+            && HostUsage::all_of(document).next().is_some()
     };
-    hosts.others.extend(loose.into_iter().filter(is_left));
+    let is_unknown =
+        |document: &HostDocument| !seen.contains(&document.key) && !known.contains(&document.key);
+    hosts.others.extend(loose.into_iter().filter(|it| is_unknown(it) && shows_use(it)));
     live.retain(|(key, _)| !is_described.contains(key));
     let renamed =
         if live.is_empty() { None } else { renaming_kustomization(naming, &hosts.in_files) };

@@ -25,11 +25,11 @@ pub struct LeftOutHost {
 
 impl LeftOutHost {
     /// Returns the host of a document that is not an input.
-    pub(super) fn new(manifest: HostDocument) -> (HostKey, Self) {
-        let root = manifest.roots.first().copied();
-        let names = manifest.host.spec.iter().flat_map(|spec| spec.references());
+    pub(super) fn new(document: HostDocument) -> (HostKey, Self) {
+        let root = document.roots.first().copied();
+        let names = document.host.spec.iter().flat_map(|spec| spec.references());
         let secrets = names.filter_map(|(_, name)| name.parse().ok()).collect();
-        (manifest.key, Self { origin: manifest.origin, root, secrets })
+        (document.key, Self { origin: document.origin, root, secrets })
     }
 }
 
