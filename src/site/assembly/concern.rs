@@ -11,7 +11,6 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Site;
-use super::agent_builds::AgentBuilds;
 use super::names::NamingContext;
 use super::read_object::{HostContent, ObjectsByKind, ReadObject};
 use crate::base::api::host::{BareMetalHost, Metadata};
@@ -219,18 +218,27 @@ impl<'a> Concern<'a> {
     }
 
     /// Reports builds without hosts and requests that kustomize refuses, although they have an agent's
-    /// object that applies some.
-    pub(super) fn refused_appliers(&self, agents: &AgentBuilds) -> Vec<Finding> {
+    /// object that applies some. The `unreadable` files have findings of their own.
+    pub(super) fn refused_appliers(
+        &self,
+        agents: &BTreeMap<Utf8PathBuf, AgentBuild>,
+        unreadable: HashSet<Arc<Utf8Path>>,
+    ) -> Vec<Finding> {
         let NamingContext { repo, builds, settings, .. } = self.naming;
-        let has_input = |directory: &Utf8Path| {
-            builds.below(directory).keys().any(|file| self.files.contains(file.as_path()))
-        };
+        let reaches = self.files.iter().flat_map(|file| builds.reach(file));
+        let with_inputs: HashSet<usize> = reaches.map(|reach| reach.root).collect();
         // The others were evaluated with their hosts and requests.
         let is_new = |file: &&Arc<Utf8Path>| {
-            builds.reach(file).iter().all(|reach| !has_input(&builds.root(reach.root).directory))
+            let mut roots = builds.reach(file).iter().map(|reach| reach.root);
+            roots.all(|root| !with_inputs.contains(&root))
         };
+        let vital: HashSet<Arc<Utf8Path>> = self.appliers.iter().filter(is_new).cloned().collect();
+        if vital.is_empty() {
+            return Vec::new();
+        }
         let wanted = EvaluatedFiles {
-            vital: self.appliers.iter().filter(is_new).cloned().collect(),
+            vital,
+            unreadable,
             output: Some(&settings.output),
             agents: AgentBuild::without_names(agents, |_| false),
             ..EvaluatedFiles::default()

@@ -105,7 +105,9 @@ pub(super) fn named(
     let build_findings = build_findings.into_iter();
     findings.extend(build_findings.map(|finding| concern.kustomization_finding(finding)));
     findings.extend(concern.refused(refused));
-    findings.extend(concern.refused_appliers(&agent_builds));
+    let unreadable_inputs = all.unreadable.iter().filter(|object| inputs.contains(&object.origin));
+    let unreadable_inputs = unreadable_inputs.map(|object| object.origin.file.clone()).collect();
+    findings.extend(concern.refused_appliers(&agent_builds, unreadable_inputs));
     let has_cluster_api = all.has_cluster_api_request(settings);
     findings.extend(unreadable(&concern, all.unreadable, has_cluster_api));
     findings.extend(plaintext_secrets::findings(&concern, all.plain_secrets));
