@@ -277,7 +277,7 @@ impl BuildEvaluation<'_> {
                 && is_vital(object)
                 && is_vital(other)
                 && self.name_in_repo(object) == self.name_in_repo(other);
-            let by_agent = [object, other].into_iter().find_map(|it| self.change_by_agent(it));
+            let by_agent = [object, other].into_iter().find_map(|it| self.name_by_agent(it));
             let problem = EvaluationError::Refused(format!("duplicate {}", id.shown()));
             let failure = BuildFailure { is_known, ..problem.into() };
             return Err(failure).at(&by_agent.unwrap_or_else(|| object.origin.start()));
@@ -294,13 +294,16 @@ impl BuildEvaluation<'_> {
         (namespace.to_owned(), id.name.clone())
     }
 
-    /// Returns the place of the last change of an object by an agent's object.
-    fn change_by_agent(&self, object: &BuildObject) -> Option<Place> {
+    /// Returns the place of the last change of an object's name or namespace by an agent's object.
+    fn name_by_agent(&self, object: &BuildObject) -> Option<Place> {
         let is_by_agent = |place: &&Place| {
             let mut agents = self.wanted.agents.values();
             agents.any(|build| build.source().1 == place.file().as_ref())
         };
-        object.changes.iter().rev().map(|change| &change.place).find(is_by_agent).cloned()
+        let names = ["name", "namespace"].map(RouteStep::from);
+        let is_name = |route: &[RouteStep]| route.get(1).is_none_or(|step| names.contains(step));
+        let changes = object.changes.iter().rev().filter(|change| is_name(&change.route));
+        changes.map(|change| &change.place).find(is_by_agent).cloned()
     }
 
     /// Leaves the build to kustomize if it has objects that matter here.
