@@ -535,6 +535,12 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
     );
     software("b", "  masterSoftware: [jq, htop, curl]\n");
     validate(&repo, &["--strict"]).expect(0);
+    // To a build, 1.50 is 1.5, which is another version.
+    let build = "resources: [a.yaml, b.yaml]\nlabels: [{pairs: {x: z}}]\n";
+    repo.write("clusters/kustomization.yaml", build);
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert!(said.contains("SIP0101") && !said.contains("1.5"), "{said}");
+    repo.remove("clusters/kustomization.yaml");
 
     software(
         "b",

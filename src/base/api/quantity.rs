@@ -3,13 +3,10 @@
 //! `kube_quantity` computes with 28 decimal digits. A quantity may have more, and larger ones than
 //! fit are valid for the API server, which caps them.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// A quantity or version as written, even if it looks like a number. The YAML parser returns the
 /// source text of a scalar where a text is expected.
@@ -47,22 +44,22 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 }
 
 fn in_units(text: &str, unit: u128) -> Option<u64> {
-    static QUANTITY: LazyLock<Regex> = LazyLock::new(|| pattern(QUANTITY_PATTERN));
-    let found = QUANTITY.captures(text)?;
+    let found = static_regex!(QUANTITY_PATTERN).captures(text)?;
     let number = found.get(2)?.as_str();
     let suffix = found.get(3).map_or("", |suffix| suffix.as_str());
-    let step = |suffixes: &[&str]| {
-        let step = suffixes.iter().position(|known| *known == suffix)?;
-        i32::try_from(step).ok()
+    let exponent = |suffixes: &[&str], per_step: i32| {
+        let steps = suffixes.iter().position(|known| *known == suffix)?;
+        Some(per_step * i32::try_from(steps).ok()?)
     };
-    let (base, power): (u128, _) =
-        match suffix.strip_prefix(['e', 'E']).filter(|rest| !rest.is_empty()) {
-            Some(exponent) => (10, exponent.parse::<i32>().ok()?),
-            None => match (step(&BINARY), step(&DECIMAL)) {
-                (Some(step), _) => (2, 10 * step),
-                (None, step) => (10, 3 * step? - 9),
-            },
-        };
+    let written = suffix.strip_prefix(['e', 'E']).filter(|rest| !matches!(*rest, "" | "i"));
+    let (base, power): (u128, _) = match written {
+        Some(exponent) => (10, exponent.parse::<i32>().ok()?),
+        None => match (exponent(&BINARY, 10), exponent(&DECIMAL, 3)) {
+            (Some(exponent), _) => (2, exponent),
+            // The first one is a billionth.
+            (None, exponent) => (10, exponent? - 9),
+        },
+    };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");
     if digits.len() > MOST_DIGITS {
@@ -90,6 +87,7 @@ mod tests {
     fn a_quantity_is_read_as_kubernetes_reads_it_and_rounded_up() {
         for (text, expected) in [
             ("16Gi", 16384),
+            ("1Ei", 1 << 40),
             ("17179869184", 16384),
             ("17179869185", 16385),
             ("1e3", 1),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
+use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::finding::Finding;
 use crate::input::decode::forbidden_text::forbidden_texts;
 use crate::input::decode::unknown_fields::{self, FieldErrors, SpecFields};
@@ -38,15 +39,18 @@ pub(super) fn read_spec<T: DeserializeOwned + Default>(
     fields: &SpecFields,
     kind: &str,
 ) -> (Option<Box<T>>, Vec<Finding>) {
-    fitting(&value["spec"], fields.misfit_of_object(value, &document.origin), || {
+    // To a build, 1.10 is 1.1: the same quantity, but another version of a package.
+    let with_quantities = (kind != SOFTWARE_KIND).then_some(&value["spec"]);
+    fitting(with_quantities, fields.misfit_of_object(value, &document.origin), || {
         let parsed = document.parse::<SpecEnvelope<T>>().map(|with| with.spec.unwrap_or_default());
         parsed.map_err(|error| undecodable(document, &error, kind))
     })
 }
 
-/// Parses a spec whose fields are valid; otherwise returns findings for the invalid ones.
+/// Parses a spec whose fields are valid; otherwise returns findings for the invalid ones. In
+/// `with_quantities`, a number may be a text: in YAML it is both, but not in the result of a build.
 pub(super) fn fitting<T: DeserializeOwned>(
-    spec: &Value,
+    with_quantities: Option<&Value>,
     misfit: FieldErrors,
     parse: impl FnOnce() -> Result<Box<T>, Finding>,
 ) -> (Option<Box<T>>, Vec<Finding>) {
@@ -55,10 +59,9 @@ pub(super) fn fitting<T: DeserializeOwned>(
         unknown.extend(wrong);
         return (None, unknown);
     }
-    // A number may be a text, such as a quantity. In YAML it is both, but not in the result of a build.
-    let from_text = || yaml_serde::from_str(&yaml_serde::to_string(spec).ok()?).ok();
-    let are_quoted = unquoted.is_empty();
-    match parse().or_else(|error| from_text().filter(|_| are_quoted).ok_or(error)) {
+    let spec = with_quantities.filter(|_| unquoted.is_empty());
+    let from_text = || yaml_serde::from_str(&yaml_serde::to_string(spec?).ok()?).ok();
+    match parse().or_else(|error| from_text().ok_or(error)) {
         Ok(spec) => (Some(spec), unknown),
         Err(error) => {
             // The parser's error lacks the place of unquoted values, so their own findings replace

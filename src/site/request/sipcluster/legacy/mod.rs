@@ -131,7 +131,7 @@ fn legacy_generation(document: &ClusterDocument, conversion: &Conversion) -> Fin
 
 /// Decodes the converted spec of an older SIPCluster.
 fn decode_converted(spec: Value, origin: &Origin) -> (Option<Box<SIPClusterSpec>>, Vec<Finding>) {
-    fitting(&spec, OF_SIPCLUSTER.misfit(&spec, origin), || {
+    fitting(Some(&spec), OF_SIPCLUSTER.misfit(&spec, origin), || {
         yaml_serde::from_value(spec.clone()).map_err(|error| {
             let message = in_plain_words(&error.to_string());
             let error = ParseError { message, line: None, column: None };
