@@ -129,7 +129,9 @@ type StaleFile<'a> = (&'a Utf8Path, &'a Change);
 fn finding(of: &str, place: Option<Place>, files: &[StaleFile<'_>], remedy: &str) -> Finding {
     let are = if files.len() == 1 { "is" } else { "are" };
     let message = format!("{} {of} {are} stale", counted(files.len(), "generated file"));
-    let finding = Finding::new(Code::Stale, message).help(remedy).at_each(place);
+    let mut finding = Finding::new(Code::Stale, message).help(remedy);
+    // Not `at`, which adds what the name overrides: nothing is wrong with it.
+    finding.places.extend(place.map(|place| (place, None)));
     let files = files.iter().map(|(path, change)| {
         (Place::File(Arc::from(*path)), format!("to be {}", FileState::from(*change)))
     });

@@ -41,8 +41,8 @@ pub fn summary_of_sites(found: &[Finding], runs: &SiteRuns<'_>, written: bool) -
     let mut out = ReportText::default();
     let all = || runs.iter().map(|(_, run)| run);
     let placements = all().flat_map(|run| run.plan.clusters.values());
-    let (sites, clusters) = (runs.len(), placements.clone().count());
-    let (sites, clusters) = (counted(sites, "site"), counted(clusters, "cluster"));
+    let sites = counted(runs.len(), "site");
+    let clusters = counted(placements.clone().count(), "cluster");
     let hosts = counted(placements.flat_map(BTreeMap::values).flatten().count(), "host");
     writeln!(out, "{}", styled(STRONG, format_args!("{sites}: {clusters}, {hosts} assigned")));
     if all().all(|run| run.changes.is_none()) {
