@@ -1,7 +1,7 @@
 //! Generated files and directories that kustomizations or agents' objects of the repo name, and that
 //! will not exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -40,21 +40,30 @@ impl ChangedOutput<'_> {
             |path| path.starts_with(output),
             |file| !self.changes.contains_key(file),
         );
-        let in_builds =
-            entries.into_iter().filter_map(|BuildEntry { path, place, name, .. }| {
-                Some(describe(&name, place, self.why_missing(&path?, true)?))
-            });
         let named_by_agents = self.site.wiring.named_by_agents.iter();
-        let by_agents = named_by_agents.filter(|(path, _)| path.starts_with(output));
-        let by_agents = by_agents.filter_map(|(path, place)| {
-            Some(describe(path.as_str(), place.clone(), self.why_missing(path, false)?))
+        let named_by_agents = named_by_agents.filter(|(path, _)| path.starts_with(output));
+        let listed = entries.iter().filter_map(|entry| entry.path.as_deref());
+        let applied = named_by_agents.clone().map(|(path, _)| path.as_path());
+        let named: BTreeSet<&Utf8Path> = listed.chain(applied).collect();
+        let in_builds = entries.iter().filter_map(|BuildEntry { path, place, name, .. }| {
+            let why = self.why_missing(path.as_deref()?, true, &named)?;
+            Some(describe(name, place.clone(), why))
+        });
+        let by_agents = named_by_agents.filter_map(|(path, place)| {
+            let why = self.why_missing(path, false, &named)?;
+            Some(describe(path.as_str(), place.clone(), why))
         });
         in_builds.chain(by_agents).collect()
     }
 
-    /// Returns why a path of the output cannot be listed in a kustomization, or else applied by an
-    /// agent, which needs no kustomization. Also returns what to do.
-    fn why_missing(&self, path: &Utf8Path, is_listed: bool) -> Option<(&'static str, String)> {
+    /// Returns why an entry of a kustomization (`is_listed`), or of an agent's object, which needs no
+    /// kustomization, names nothing. Also returns what to do. `named` are all paths that they name.
+    fn why_missing(
+        &self,
+        path: &Utf8Path,
+        is_listed: bool,
+        named: &BTreeSet<&Utf8Path>,
+    ) -> Option<(&'static str, String)> {
         let files = || kustomization::FILE_NAMES.iter().map(|file| path.join(file));
         let is_deleted =
             |path: &Utf8Path| self.changes.get(path).is_some_and(|change| change.after.is_none());
@@ -66,7 +75,7 @@ impl ChangedOutput<'_> {
             return None;
         }
         if is_deleted(path) || files().any(|file| is_deleted(&file)) {
-            let help = self.overlays_instead_of(path).unwrap_or_else(|| {
+            let help = self.overlays_instead_of(path, named).unwrap_or_else(|| {
                 "remove this entry, in the same commit; or keep the request that the files belong to"
                     .to_owned()
             });
@@ -81,7 +90,7 @@ impl ChangedOutput<'_> {
             let help = "list what is below it, or remove this entry".to_owned();
             return is_listed.then_some(("which has no kustomization, so it does not build", help));
         }
-        let help = self.overlays_instead_of(path);
+        let help = self.overlays_instead_of(path, named);
         let Site { settings, builds, clusters, .. } = self.site;
         let mut planned = kustomizations_of_output(settings, builds, clusters.keys());
         // An agent may apply services before a cluster has any.
@@ -93,19 +102,15 @@ impl ChangedOutput<'_> {
     }
 
     /// Returns the advice to name another overlay of hosts, if the path is that of one.
-    fn overlays_instead_of(&self, path: &Utf8Path) -> Option<String> {
+    fn overlays_instead_of(&self, path: &Utf8Path, named: &BTreeSet<&Utf8Path>) -> Option<String> {
         let site = self.site;
         let overlay = |root: &Utf8Path| site.settings.output.join(layout::declared_directory(root));
         path.strip_prefix(overlay("".into())).ok()?;
-        let is_named = |overlay: &Utf8PathBuf| {
-            let mut by_agents = site.wiring.named_by_agents.iter();
-            site.builds.listed_by(overlay).next().is_some()
-                || by_agents.any(|(named, _)| named == overlay)
-        };
         let written = site.inventory.roots.values().map(|root| overlay(&root.directory));
-        let written: Vec<Utf8PathBuf> = written.filter(|overlay| !is_named(overlay)).collect();
+        let written = written.filter(|overlay| !named.contains(overlay.as_path()));
+        let written: Vec<Utf8PathBuf> = written.collect();
         Some(match written.as_slice() {
-            [] => "remove this entry: sipgen writes no other overlay of hosts; an agent that prunes deletes those that \
+            [] => "remove this entry: sipgen writes no other overlay of hosts; an agent that prunes deletes hosts that \
                    nothing else applies"
                 .to_owned(),
             all => format!(
