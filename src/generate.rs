@@ -244,8 +244,8 @@ pub(crate) fn generate_by(
     if let Some(today) = options.today {
         findings.extend(expired_marks(&site.settings, today));
     }
-    let has_own = templates.own_file("loadbalancer/haproxy.cfg").is_some();
-    findings.extend(lint::operators_templates(&site, has_own));
+    let has_own_haproxy = templates.own_file("loadbalancer/haproxy.cfg").is_some();
+    findings.extend(lint::operators_templates(&site, has_own_haproxy));
     // With errors in the inventory, a host that seems gone may be unreadable.
     let is_known = |finding: &Finding| !finding.is_error() || !finding.clusters.is_empty();
     if findings.iter().all(is_known) {

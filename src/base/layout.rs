@@ -99,7 +99,8 @@ pub fn is_snapshot(content: &[u8]) -> bool {
 /// contains it.
 pub const VARIABLE: &str = "${";
 
-/// Returns the names of the variables in a text.
+/// Returns the names of the variables in a text; a name is empty if no letter, digit or underscore
+/// follows.
 pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
     let is_behind = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     text.split(VARIABLE).skip(1).filter_map(move |behind| behind.split(is_behind).next())

@@ -85,7 +85,11 @@ impl<'a> CompleteRepo<'a> {
     }
 
     /// Returns the hosts in a directory's build that get no patch there.
-    fn unpatched(&self, directory: &Utf8Path, known: &[&PlannedHost<'_>]) -> Vec<PlannedHost<'a>> {
+    fn unpatched(
+        &self,
+        directory: &Utf8Path,
+        patched: &[&PlannedHost<'_>],
+    ) -> Vec<PlannedHost<'a>> {
         let (site, files) = (self.site, self.builds.below(directory));
         // Another root may name the objects of the same files otherwise.
         let parts = self.builds.made_of(directory);
@@ -93,7 +97,7 @@ impl<'a> CompleteRepo<'a> {
         let below = below.filter(|(_, root)| parts.contains(root.directory.as_path()));
         let roots: BTreeSet<usize> =
             below.map(|(index, _)| index).chain(site.builds.roots_of(directory)).collect();
-        let patched: HashSet<&HostKey> = known.iter().map(|planned| &planned.host.key).collect();
+        let patched: HashSet<&HostKey> = patched.iter().map(|planned| &planned.host.key).collect();
         let is_unpatched = |host: &&Host| {
             matches!(host.evidence, Evidence::Applied { root } if roots.contains(&root))
                 && host.file.as_deref().is_some_and(|file| files.contains_key(file))

@@ -85,11 +85,10 @@ pub fn check_builds(
         checked
     };
     let checked = builds.par_iter().map(check).map(|checked| match checked {
-        Err(error @ BuildError::NoProgram) => Err(Error::Build(error.to_string())),
-        other => Ok(other),
+        other @ (Ok(_) | Err(BuildError::Elsewhere { .. })) => Ok(other),
+        Err(error) => Err(Error::Build(error.to_string())),
     });
-    // Without the program, no further build is tried. Any other error is one of a build that leads
-    // elsewhere.
+    // Without the program, no further build is tried.
     let checked: Vec<_> = checked.collect::<Result<_, Error>>()?;
     let mut all = CheckedBuilds { unaffected, ..CheckedBuilds::default() };
     for ((directory, _), checked) in builds.into_iter().zip(checked) {

@@ -268,6 +268,16 @@ fn a_waiting_machine_of_a_requested_deployment_is_no_other_claimant() {
         let told = repo.generate(&[]).expect(0).stderr;
         assert_eq!(told.contains("SIP0910"), is_other, "{told}");
     }
+    // A label with its own name does not own it.
+    repo.remove("snapshot/machines.yaml");
+    let own_label = "name: b-md, namespace: metal, labels: {cluster.x-k8s.io/deployment-name: b-md}}\nspec:\n  clusterName";
+    let other = cluster("b", ("b-cp", 1), &[("b-md", 1)])
+        .replace("assign-hosts: 'true'", "assign-hosts: 'false'");
+    let labelled = other.replace("name: b-md, namespace: metal}\nspec:\n  clusterName", own_label);
+    assert_ne!(labelled, other);
+    repo.write("b.yaml", &labelled);
+    let told = repo.generate(&[]).expect(0).stderr;
+    assert_says(&told, &["SIP0910", "metal/b", "claims 2 of the 3"]);
 }
 
 /// Hosts whose node set had no name, or had another one, go on under the new name, also when Machines of that name are

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::JsonObject;
 use super::connector_schema::connector_types;
 use super::names::{NodePort, OBJECT_NAME_PATTERN};
 use super::service_fields::ServiceFields;
@@ -168,7 +169,7 @@ pub struct Connector {
     /// Dex's settings for this type. Write a secret as `$NAME`, with NAME from a Secret in
     /// `envFrom`.
     #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-    pub config: Option<serde_json::Map<String, serde_json::Value>>,
+    pub config: Option<JsonObject>,
 }
 
 /// A client that may request tokens from Dex.

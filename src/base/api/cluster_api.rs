@@ -11,6 +11,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::host::Metadata;
+use super::names::LabelMap;
 use super::object_kind::ObjectKind;
 use super::sipcluster::LabelSelector;
 
@@ -357,7 +358,7 @@ pub struct Metal3MachineSpec {
 pub struct HostSelector {
     /// Values of labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub match_labels: BTreeMap<String, String>,
+    pub match_labels: LabelMap,
     /// Further requirements. CAPM3 ignores the case of the operator: `in`, `notin`, `exists`, `!`, `=`, `==`,
     /// `!=`, `gt` or `lt`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::hardware_identity::HardwareIdentity;
-use super::names::{Namespace, ObjectName};
+use super::names::{LabelMap, Namespace, ObjectName};
 use super::object_kind::ObjectKind;
 use super::unique;
 
@@ -98,7 +98,7 @@ pub struct Metadata {
     pub namespace: Option<String>,
     /// Labels.
     #[serde(deserialize_with = "unique::optional")]
-    pub labels: Option<BTreeMap<String, String>>,
+    pub labels: Option<LabelMap>,
     /// Annotations.
     #[serde(deserialize_with = "unique::optional")]
     pub annotations: Option<BTreeMap<String, String>>,

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use derive_more::Display;
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::base::text::pattern;
+use crate::base::text::static_regex;
 
 /// The pattern of [`Namespace`] for schemas. The length has its own schema keyword.
 pub const NAMESPACE_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
@@ -110,8 +109,8 @@ impl FromStr for StorageSize {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        static SIZE: LazyLock<Regex> = LazyLock::new(|| pattern(STORAGE_SIZE_PATTERN));
-        let size = SIZE.is_match(text).then(|| Self(text.to_owned()));
+        let size =
+            static_regex!(STORAGE_SIZE_PATTERN).is_match(text).then(|| Self(text.to_owned()));
         Ok(size.ok_or("is not the size of a volume, such as `500Mi` or `10Gi`")?)
     }
 }

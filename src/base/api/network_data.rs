@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
+use super::JsonObject;
 use super::address::{is_link_local, is_reachable, parse_address, unusable};
 use super::mac::MacAddress;
 use super::names::is_label_value;
@@ -130,7 +131,7 @@ impl RawNetworkData {
     fn parse(text: &str) -> Option<Self> {
         parse_as(text).or_else(|| {
             // Links of another shape fail nothing, because services do not use them.
-            let mut data: serde_json::Map<String, Value> = parse_as(text)?;
+            let mut data: JsonObject = parse_as(text)?;
             let links = data.remove("links")?;
             let links = links.as_array().into_iter().flatten();
             let links = links.filter_map(|link| RawLink::deserialize(link).ok()).collect();

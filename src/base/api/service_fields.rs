@@ -1,12 +1,10 @@
 //! Fields common to all services of a SIPCluster.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN};
+use super::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, LabelMap};
 use super::unique;
 
 /// Fields common to all services.
@@ -29,7 +27,7 @@ pub struct ServiceFields {
         "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
     }))]
     #[schemars(example = json!({"kubernetes.io/os": "linux"}))]
-    pub node_labels: Option<BTreeMap<String, String>>,
+    pub node_labels: Option<LabelMap>,
     /// The id of a network in the hosts' network data. The service connects to each host at its
     /// address in this network.
     #[schemars(example = &"oam-ipv4")]

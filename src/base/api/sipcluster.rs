@@ -18,7 +18,7 @@ use super::auth::Auth;
 use super::described_service::DescribedServices;
 use super::hardware_requirements::HardwareRequest;
 use super::names::{
-    LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize,
+    LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, LabelMap, NodePort, OBJECT_NAME_PATTERN, StorageSize,
 };
 use super::object_kind::ObjectKind;
 use super::service_fields::ServiceFields;
@@ -154,7 +154,7 @@ pub struct LabelSelector {
         "additionalProperties" = {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN},
         "x-editor" = {"propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN}}
     ))]
-    pub match_labels: Option<BTreeMap<String, String>>,
+    pub match_labels: Option<LabelMap>,
     /// Requirements that labels must all meet.
     pub match_expressions: Option<Vec<Requirement>>,
     /// Unknown fields. They are kept for an error: ignoring them would turn a flat selector into

@@ -55,7 +55,7 @@ pub(super) fn in_batches<'a>(
         let outline = split::outline(document)
             .filter(|_| is_plain && !split::may_have_tags(document))
             .unwrap_or_default();
-        match (outline.kind, outline.items(document)) {
+        match (outline.kind, outline.items()) {
             (Some(kind), Some(items)) if is_list(kind) => {
                 for SequenceItem { range, kind } in items {
                     if found.len() >= BATCH {

@@ -92,7 +92,8 @@ pub(super) struct Outline<'a> {
     items_start: Option<usize>,
     /// Set if the value of the last key starts on a later line.
     is_open: bool,
-    /// Set if lines further right may follow. They would continue the value of `kind`.
+    /// Set if lines further right may follow: not before the first key, nor behind `kind`, whose value
+    /// they would continue.
     may_be_deep: bool,
     /// The end of the last line that was taken.
     read: usize,
@@ -208,8 +209,8 @@ pub(super) fn has_ties(text: &str) -> bool {
 
 impl<'a> Outline<'a> {
     /// Returns the items of a list's block sequence; `None` if lines alone do not prove them.
-    pub(super) fn items(&self, text: &'a str) -> Option<Vec<SequenceItem<'a>>> {
-        let range = self.items.clone()?;
+    pub(super) fn items(&self) -> Option<Vec<SequenceItem<'a>>> {
+        let (text, range) = (self.text, self.items.clone()?);
         let first = lines(text, range.clone()).find(|line| !is_filler(text[line.clone()].trim()));
         let Some(first) = first else { return Some(Vec::new()) };
         // The first dash sets the column for all items, and what follows it, that of their keys.
@@ -374,7 +375,7 @@ mod tests {
         let text = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n- kind: Pod\nkind: List\n";
         let outline = outline(text).unwrap();
         assert_eq!(outline.kind, Some("List"));
-        let items = outline.items(text).unwrap();
+        let items = outline.items().unwrap();
         assert_eq!(
             items.iter().map(|item| &text[item.range.clone()]).collect::<Vec<_>>(),
             ["- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n", "- kind: Pod\n"]
@@ -386,7 +387,7 @@ mod tests {
     fn an_indented_list_with_wide_dashes_is_cut_too() {
         let text = "kind: List\nitems:\n\n  # first\n  -   kind: A\n      x: 1\n  -   kind: B\n";
         let outline = outline(text).unwrap();
-        let items = outline.items(text).unwrap();
+        let items = outline.items().unwrap();
         assert_eq!(items.len(), 2);
         assert_eq!(items[0].kind, Some("A"));
     }
@@ -395,7 +396,7 @@ mod tests {
     fn the_kind_of_an_item_is_known_only_from_keys_in_one_column() {
         let kinds = |items: &str| -> Vec<Option<String>> {
             let text = format!("kind: List\nitems:\n{items}");
-            let items = outline(&text).unwrap().items(&text).unwrap();
+            let items = outline(&text).unwrap().items().unwrap();
             let kinds = items.into_iter().map(|item| item.kind.map(str::to_owned));
             kinds.collect()
         };
@@ -412,7 +413,7 @@ mod tests {
     #[test]
     fn a_flow_sequence_is_not_cut() {
         let text = "kind: List\nitems: [{kind: A}]\n";
-        assert!(outline(text).unwrap().items(text).is_none());
+        assert!(outline(text).unwrap().items().is_none());
     }
 
     #[test]

@@ -154,8 +154,9 @@ impl<'a> DirectoryRenderer<'a> {
         }
         let kustomization =
             self.rendered.tree.get(self.target.join(layout::KUSTOMIZATION).as_str());
+        // Without a kustomization of their own, objects have the namespaces that they name.
         if has_own(&groups) {
-            object_check::set_namespace(&mut objects, kustomization);
+            object_check::resolve_namespaces(&mut objects, kustomization);
         }
         self.rendered.objects = objects;
         self.rendered

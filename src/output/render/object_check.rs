@@ -151,7 +151,10 @@ impl RenderedObject {
 
 /// Gives objects the namespace of the kustomization of an output. Those that only further
 /// kustomizations of its own may give are unknown, and their objects are left out.
-pub(super) fn set_namespace(objects: &mut Vec<RenderedObject>, kustomization: Option<&String>) {
+pub(super) fn resolve_namespaces(
+    objects: &mut Vec<RenderedObject>,
+    kustomization: Option<&String>,
+) {
     let read = kustomization.and_then(|text| yaml::from_str::<Kustomization>(text).ok());
     if let Some(namespace) = read.and_then(|read| read.namespace) {
         for object in &mut *objects {

@@ -82,7 +82,7 @@ pub(crate) fn planned_hosts<'a>(
     let mut add = |observed: Utf8PathBuf, planned: PlannedHost<'a>| {
         let directory = match planned.host.evidence {
             Evidence::Applied { root } => layout::declared_directory(&site.root(root).directory),
-            _ => observed,
+            Evidence::Live | Evidence::Reached { .. } | Evidence::Loose => observed,
         };
         by_directory.entry(directory).or_default().push(planned);
     };

@@ -134,23 +134,28 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Collects the differences between two values; `within` is the aspect of the keys above.
-fn differences(before: &Value, after: &Value, within: Option<Aspect>, all: &mut BTreeSet<Aspect>) {
+/// Collects the aspects in which two values differ; `within` is the aspect of the keys above.
+fn differences(
+    before: &Value,
+    after: &Value,
+    within: Option<Aspect>,
+    aspects: &mut BTreeSet<Aspect>,
+) {
     match (before, after) {
         (Value::Mapping(before), Value::Mapping(after)) => {
             let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
             for key in keys {
                 let told = within.or_else(|| aspect_of(key.as_str()?));
                 let [old, new] = [before, after].map(|it| it.get(key).unwrap_or(&Value::Null));
-                differences(old, new, told, all);
+                differences(old, new, told, aspects);
             }
         }
         (Value::Sequence(before), Value::Sequence(after)) if before.len() == after.len() => {
             for (before, after) in before.iter().zip(after) {
-                differences(before, after, within, all);
+                differences(before, after, within, aspects);
             }
         }
-        _ if before != after => all.extend([within.unwrap_or(Aspect::Configuration)]),
+        _ if before != after => aspects.extend([within.unwrap_or(Aspect::Configuration)]),
         _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! Hosts of a hypothesis.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use super::{UnknownSubject, similar_host, with_suggestion};
 use crate::base::api::hardware_identity::HardwareIdentity;
 use crate::base::api::host;
 use crate::base::api::label_query;
-use crate::base::api::names::{HostKey, Namespace, is_label_key, is_label_value};
+use crate::base::api::names::{HostKey, LabelMap, Namespace, is_label_key, is_label_value};
 use crate::base::finding::{Code, Finding, Origin};
 use crate::base::grouping::occurrences;
 use crate::base::text::counted;
@@ -47,7 +47,7 @@ pub struct BoughtHosts {
     /// Number of hosts.
     pub count: usize,
     /// Their labels.
-    pub labels: BTreeMap<String, String>,
+    pub labels: LabelMap,
     /// Labels with different values.
     pub spread: Vec<AlternatingLabel>,
     /// Their namespace; `None` for that of most hosts.
@@ -180,7 +180,7 @@ pub(crate) fn usual_namespace(hosts: &[Host]) -> Namespace {
 /// Returns an available host that is in no input. It has an address on each of the interfaces.
 pub(crate) fn available_host<'a>(
     key: HostKey,
-    labels: BTreeMap<String, String>,
+    labels: LabelMap,
     interfaces: impl Iterator<Item = &'a str>,
 ) -> Host {
     let (address, source) = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), AddressSource::Annotation);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::damaged_files;
 use crate::base::api::assignment::{self, Claim, ReleaseProgress};
 use crate::base::api::host;
-use crate::base::api::names::{ClusterKey, HostKey, Part};
+use crate::base::api::names::{ClusterKey, HostKey, LabelMap, Part};
 use crate::base::api::unique;
 use crate::base::finding::{Finding, Place};
 use crate::base::layout;
@@ -21,7 +21,7 @@ pub(crate) struct GeneratedHost {
     pub(crate) namespace: Option<String>,
     pub(crate) says: GeneratedHostState,
     /// Its labels.
-    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) labels: LabelMap,
     /// Its annotations.
     pub(crate) annotations: BTreeMap<String, String>,
 }

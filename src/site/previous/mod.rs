@@ -11,7 +11,7 @@ pub(crate) mod generated_host;
 
 use crate::base::api::installed::InstallationRecord;
 use crate::base::api::ipam;
-use crate::base::api::names::{ClusterKey, HostKey, NodePort, Part};
+use crate::base::api::names::{ClusterKey, HostKey, LabelMap, NodePort, Part};
 use crate::base::finding::{Finding, Origin};
 use crate::base::layout;
 use crate::base::tree::Tree;
@@ -64,7 +64,7 @@ pub struct RecordedAssignment {
     /// Document with the assignment.
     pub origin: Origin,
     /// Generated labels, without those of outputs.
-    pub labels: BTreeMap<String, String>,
+    pub labels: LabelMap,
 }
 
 /// Addresses as written, by IPPool and claim.

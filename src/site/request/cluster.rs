@@ -12,7 +12,7 @@ use super::ClusterKind;
 use super::object_name::object_name;
 use super::service::ClusterService;
 use crate::base::api::machine_names::MachineNames;
-use crate::base::api::names::{ClusterKey, Namespace, NodeName, Part, Role};
+use crate::base::api::names::{ClusterKey, LabelMap, Namespace, NodeName, Part, Role};
 use crate::base::api::reservation::Tenants;
 use crate::base::api::topology_spread::{TopologySpread, spread_requirements};
 use crate::base::finding::{DocumentField, Origin};
@@ -31,7 +31,7 @@ pub struct Cluster {
     /// Position of the request.
     pub origin: Origin,
     /// Labels of the request.
-    pub labels: BTreeMap<String, String>,
+    pub labels: LabelMap,
     /// Annotations of the request, without kubectl's copy of the object.
     pub annotations: BTreeMap<String, String>,
     /// Clusters with a higher priority are served first.
@@ -67,11 +67,11 @@ pub struct HostTemplate {
     /// Its name; that where the component of its cluster runs, if a build includes the component.
     pub name: String,
     /// Labels of the hosts.
-    pub labels: BTreeMap<String, String>,
+    pub labels: LabelMap,
     /// Set if its host selector has these labels, or gets them from a ClusterClass.
     pub is_pinned: bool,
     /// Labels that its host selector matches, if sipgen adds one of them to hosts of any cluster.
-    pub selected: Option<BTreeMap<String, String>>,
+    pub selected: Option<LabelMap>,
     /// Set if it belongs to a ClusterClass, which other Clusters may share.
     pub is_of_class: bool,
     /// Its host selector.

@@ -3,7 +3,6 @@
 //! A [`ServiceKind`] describes each kind. Jump hosts (SSH servers with access to the cluster's hosts)
 //! and Dex (OpenID Connect login) have settings of their own, which no schema can check.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
@@ -15,7 +14,9 @@ use crate::base::api::JsonObject;
 use crate::base::api::address::bracketed;
 use crate::base::api::auth::{Connector, Expiry, StaticClient};
 use crate::base::api::issuer::IssuerUrl;
-use crate::base::api::names::{ClusterKey, NodePort, ObjectName, Role, SecretKey, StorageSize};
+use crate::base::api::names::{
+    ClusterKey, LabelMap, NodePort, ObjectName, Role, SecretKey, StorageSize,
+};
 use crate::base::api::service_kind::{EndpointKind, ServiceKind};
 use crate::base::finding::RouteStep;
 use crate::base::layout;
@@ -44,7 +45,7 @@ pub struct ClusterService {
     /// Container image.
     pub image: String,
     /// Labels of the nodes that run its pods; empty for the default of its kind.
-    pub node_labels: BTreeMap<String, String>,
+    pub node_labels: LabelMap,
     /// Network whose addresses it uses; `None` if its kind uses none.
     pub interface: Option<String>,
     /// Address under which the base cluster's NodePorts are reached.
@@ -255,7 +256,7 @@ mod tests {
             kind: ServiceKind::with_directory("jumphost").unwrap(),
             ordinal: 1,
             image: String::new(),
-            node_labels: BTreeMap::new(),
+            node_labels: LabelMap::new(),
             interface: None,
             cluster_ip: None,
             node_ports: Vec::new(),

@@ -221,15 +221,15 @@ fn files(
         installed: None,
         addresses: inventory.addresses_by_role(),
     };
+    values.command = values.container_command(installation, InstallMode::Full);
     // A replacement host may have the address of the previous one but nothing installed on it.
     let hosts = machines.iter().map(|machine| format!("{} {}", machine.node, machine.host.key));
-    values.command = values.command(installation, InstallMode::Full);
     let mut parts = manifests(renderer, &values)?;
     if settings.scales() {
         let core: Vec<String> = parts.iter().chain(variables.values()).cloned().collect();
         let installed = installed(renderer, installation, machines, hash(&core));
         if installed.mode == InstallMode::Scale {
-            values.command = values.command(installation, InstallMode::Scale);
+            values.command = values.container_command(installation, InstallMode::Scale);
             // `scale.yml` writes no kubeconfig.
             values.kubeconfig = values.kubeconfig.filter(|_| installer == Installer::Kud);
             parts = manifests(renderer, &values)?;
@@ -326,7 +326,7 @@ fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Optio
 
 impl InstallerValues<'_> {
     /// Returns the command of the container. `$` is doubled, because Kubernetes expands `$(NAME)`.
-    fn command(&self, installation: &Installation, mode: InstallMode) -> Vec<String> {
+    fn container_command(&self, installation: &Installation, mode: InstallMode) -> Vec<String> {
         let scales = mode == InstallMode::Scale;
         if self.installer == Installer::Kubespray {
             let playbook = if scales { "scale.yml" } else { "cluster.yml" };

@@ -58,7 +58,7 @@ pub enum ClientError {
         /// The server's message.
         reason: String,
     },
-    /// The continue token of a list expired, so the list must be restarted.
+    /// The answer expired (HTTP 410). A list is then restarted.
     #[error("cannot {0}: the answer expired")]
     Expired(String),
     /// All attempts of a request failed, or the cluster does not have the kind.

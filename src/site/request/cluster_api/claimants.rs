@@ -68,7 +68,8 @@ pub(crate) fn claimed_by_machines(
                 .is_some_and(|cluster| belongs_to(cluster, namespace, clusters));
         let owners = metadata.owner_references.iter().flatten();
         let owners = owners.map(|owner| (owner.kind.as_str(), owner.name.as_str()));
-        // MachineSets, which own Machines, are in few snapshots.
+        // MachineSets, which own Machines, are in few snapshots. A MachineDeployment may have the label
+        // with its own name.
         let deployment = metadata.label(DEPLOYMENT_NAME).map(|name| (MACHINE_DEPLOYMENT, name));
         let deployment = deployment.filter(|_| document.kind != MACHINE_DEPLOYMENT);
         let mut owners = owners.chain(deployment);

@@ -350,11 +350,11 @@ impl<'a> RequestValidation<'a, '_> {
 
     fn control_plane_of_class(&mut self, class: &ClusterClass<'a>) -> Option<ScaledMachines<'a>> {
         let ClusterClass { spec, namespace, topology, .. } = class;
-        let (made, control_plane) = (&topology.control_plane, &spec.control_plane);
+        let (in_topology, control_plane) = (&topology.control_plane, &spec.control_plane);
         let class_at = class.at();
         let machines = control_plane.machine_infrastructure.as_ref()?.reference()?;
         let from = class_at.below(["controlPlane".into(), "machineInfrastructure".into()]);
-        let machine_class = class.machine_class(machines, "", made);
+        let machine_class = class.machine_class(machines, "", in_topology);
         let template = self.template(machines, namespace, from, Some(machine_class))?;
         let reference = control_plane.reference.as_ref().or(control_plane.template_ref.as_ref());
         let from = class_at.below(["controlPlane".into()]);
@@ -371,20 +371,20 @@ impl<'a> RequestValidation<'a, '_> {
         };
         let at = DocumentField::new(&self.document.origin, ["spec", "topology", "controlPlane"]);
         let metadata = vec![
-            (&made.metadata, at.below(["metadata".into()])),
+            (&in_topology.metadata, at.below(["metadata".into()])),
             (&control_plane.metadata, class_at.below(["controlPlane".into(), "metadata".into()])),
         ];
         Some(ScaledMachines {
             name: None,
             machine_labels: labels_of(&metadata),
             metadata,
-            replicas: made.replicas,
+            replicas: in_topology.replicas,
             strategy,
             kind: reference.map_or("", |template| &template.kind),
             update_strategy: template_spec.and_then(|spec| spec.update_strategy.as_deref()),
             failure_domain: None,
             machine_names: MachineNames::control_plane_of_class(self.document.key.name.as_str()),
-            health_check: health_check(made, &control_plane.machine_health_check),
+            health_check: health_check(in_topology, &control_plane.machine_health_check),
             template,
             at,
         })
@@ -445,10 +445,10 @@ impl<'a> RequestValidation<'a, '_> {
 
 /// Returns the MachineHealthCheck of a topology, or else that of its class.
 fn health_check<'a>(
-    made: &'a ScaledTopology,
+    in_topology: &'a ScaledTopology,
     class: &'a HealthCheckSpec,
 ) -> Option<&'a HealthCheckSpec> {
-    let made = &made.machine_health_check;
-    let found = [made, class].into_iter().find(|check| check.remediation().is_some());
-    found.filter(|_| made.enable != Some(false))
+    let own = &in_topology.machine_health_check;
+    let found = [own, class].into_iter().find(|check| check.remediation().is_some());
+    found.filter(|_| own.enable != Some(false))
 }

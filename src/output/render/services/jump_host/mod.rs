@@ -164,11 +164,11 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &ClusterService) -> Vec<Secr
             without_store.len(),
             first.key
         );
-        let finding = Finding::new(Code::CredentialsElsewhere, message).help(help);
         let secret = first.origin.at(["spec", "bmc", "credentialsName"]);
-        let finding = finding
+        let finding = Finding::new(Code::CredentialsElsewhere, message)
             .at(cluster.origin.at(service.route()))
-            .see(secret, "the Secret that is in the host's namespace");
+            .see(secret, "the Secret that is in the host's namespace")
+            .help(help);
         renderer.rendered.findings.push(finding);
     }
     copies.into_values().collect()
