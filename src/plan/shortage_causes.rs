@@ -96,6 +96,9 @@ fn full_quotas(instance: &Instance<'_>, picks: &[Vec<FlowUnit>], demand: usize) 
     full.map(|quota| instance.quotas[*quota].quota.clone()).collect()
 }
 
+/// Rules that refuse hosts, each with the number of these; most hosts first.
+type RefusalCounts = Vec<(usize, String)>;
+
 /// Constraints without each of which a node set would lack fewer hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ShortageCauses {
@@ -103,9 +106,9 @@ pub(super) struct ShortageCauses {
     pub(super) matching: usize,
     /// The rules without which it would lack fewer hosts, as in "5 in use", with the hosts that a single
     /// rule refuses; most hosts first.
-    pub(super) by_one: Vec<(usize, String)>,
+    pub(super) by_one: RefusalCounts,
     /// Hosts that several rules refuse together, or rules and topology.
-    pub(super) by_several: Vec<(usize, String)>,
+    pub(super) by_several: RefusalCounts,
     /// The topology keys, with the number of domains in which the matching hosts are.
     pub(super) topology: Vec<(String, usize)>,
 }
@@ -203,7 +206,7 @@ impl<'h> MatchingHosts<'h> {
         hosts: &[Host],
         excepted: &BTreeSet<usize>,
         limits: &DemandLimits,
-    ) -> (Vec<(usize, String)>, Vec<(usize, String)>) {
+    ) -> (RefusalCounts, RefusalCounts) {
         // A host that a full quota counts does not help, unless the quota is raised.
         let is_over_quota = |host: &usize| {
             limits.full_quotas.iter().any(|quota| quota.counts(&hosts[*host].labels))
@@ -240,8 +243,7 @@ impl<'h> MatchingHosts<'h> {
         }
         let sorted = |counts: BTreeMap<String, usize>| {
             let counts = counts.into_iter().filter(|(_, hosts)| *hosts > 0);
-            let mut counts: Vec<(usize, String)> =
-                counts.map(|(rule, hosts)| (hosts, rule)).collect();
+            let mut counts: RefusalCounts = counts.map(|(rule, hosts)| (hosts, rule)).collect();
             counts.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
             counts
         };

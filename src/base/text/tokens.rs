@@ -55,6 +55,6 @@ mod tests {
             ["0123456789abcdef", "0123456789ABCDEF", "0123456789ABCDEF", "a.eyJb.c."]
         );
         let long = format!("eyJ{}.eyJb.c", "a".repeat(2000));
-        assert_eq!(token_ranges(&long), [3..long.len()]);
+        assert_eq!(token_ranges(&long).pop(), Some(3..long.len()));
     }
 }

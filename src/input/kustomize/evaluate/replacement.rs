@@ -51,6 +51,10 @@ struct FieldOptions {
     create: bool,
 }
 
+/// A source value. Without a delimiter, also the position of the source object and the value's path
+/// there.
+type SourceValue = (Value, Option<(usize, Vec<String>)>);
+
 /// Limit on the parts of a path. Each replacement could nest a value deeper.
 const MAX_PARTS: usize = 128;
 
@@ -89,12 +93,7 @@ impl Replacement {
         Ok(())
     }
 
-    /// Returns the source value. Without a delimiter, also returns the position of the source object
-    /// and the value's path there.
-    fn source_value(
-        &self,
-        objects: &[BuildObject],
-    ) -> StepResult<(Value, Option<(usize, Vec<String>)>)> {
+    fn source_value(&self, objects: &[BuildObject]) -> StepResult<SourceValue> {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => return Ok((Value::from(value.as_str()), None)),
