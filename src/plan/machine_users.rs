@@ -120,6 +120,7 @@ impl<'a> MachineUsers<'a> {
         };
         let node_set = |part| MachineUser::NodeSet { cluster: &cluster.key, part };
         let part = evidence.node_set(cluster).map(node_set);
+        // Without a consumer, the host waits for a Machine of the removed node set, which never comes.
         let is_used = matches!(host.live.usage, Some(HostUsage::Consumer(_)));
         if part.is_none() && is_used && self.is_of_removed_node_set(host, cluster) {
             return Some(MachineUser::Cluster(&cluster.key));

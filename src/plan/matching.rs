@@ -138,7 +138,7 @@ pub(super) struct FlowUnit {
 
 /// The flow so far.
 pub(super) struct Matching<'a> {
-    problem: &'a MatchingProblem,
+    pub(super) problem: &'a MatchingProblem,
     /// Number of unpicked hosts of each class.
     pub(super) free: Vec<usize>,
     /// Demands of the picked hosts of each class, once per host, each with the domain that has the

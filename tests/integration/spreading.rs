@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::support::{Repo, assert_says, codes, run};
+use crate::support::{Repo, assert_says, codes, live_host, run};
 
 /// A repo with hosts in racks, by name, and the rack label in the settings.
 pub(crate) fn with_racks(racks: &[(&str, usize)]) -> Repo {
@@ -292,4 +292,33 @@ fn a_node_set_within_a_quota_is_even_as_well() {
     assert_eq!(scaled(&repo, "one", 6, ""), [2, 2, 2]);
     let status = run(&mut repo.sipgen(&["status", "--cluster", "tenants/one"]));
     assert_says(&status.stdout, &["Worker over example.com/rack: a 2, b 2, c 2"]);
+}
+
+/// The label of a host may change after the host was assigned.
+#[test]
+fn a_domain_with_more_hosts_than_it_may_have_gives_none() {
+    let hosts = |hosts: &[[&str; 3]]| -> String {
+        let host = |[name, rack, feed]: &[&str; 3]| {
+            live_host(name, &format!("  labels: {{rack: {rack}, feed: {feed}}}\n"))
+        };
+        hosts.iter().map(host).collect()
+    };
+    let repo = Repo::empty();
+    let want = |count: usize| {
+        repo.write(
+            "web.yaml",
+            &format!(
+                "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: web, namespace: metal}}\nspec:\n  \
+                 nodes:\n    Worker: {{labelSelector: {{}}, topologyKeys: [rack, feed], count: {{active: {count}}}}}\n"
+            ),
+        );
+    };
+    repo.write("snapshot/hosts.yaml", &hosts(&[["a", "r1", "f2"], ["b", "r2", "f3"]]));
+    want(2);
+    repo.generate(&[]).expect(0);
+    let moved = [["a", "r1", "f2"], ["b", "r1", "f3"]];
+    let free = [["c", "r2", "f1"], ["d", "r3", "f1"], ["e", "r1", "f1"], ["g", "r2", "f4"]];
+    repo.write("snapshot/hosts.yaml", &hosts(&[&moved[..], &free].concat()));
+    want(5);
+    assert_says(&repo.refused(), &["of the 5 Worker hosts of metal/web cannot be found"]);
 }

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::super::topology::occurrences;
 use super::candidates::{Candidate, Limit};
 use super::local_search::LocalSearch;
 use crate::site::inventory::natural;
@@ -70,8 +69,8 @@ impl LocalSearch<'_> {
     }
 
     /// Moves hosts of a demand to equally preferred free ones in emptier domains of a topology key, given
-    /// by its index. `kept` has the domains of the retained hosts.
-    pub(super) fn level(&mut self, demand: usize, key: usize, kept: &[&str]) {
+    /// by its index. `kept` has the number of retained hosts in each domain.
+    pub(super) fn level(&mut self, demand: usize, key: usize, kept: &BTreeMap<&str, usize>) {
         while let Some((from, to)) = self.leveling_swap(demand, key, kept) {
             self.leave(demand, from);
             self.put(demand, to);
@@ -79,10 +78,17 @@ impl LocalSearch<'_> {
     }
 
     /// Returns the class of a host in a crowded domain, and one in an emptier domain that can replace it.
-    fn leveling_swap(&self, demand: usize, key: usize, kept: &[&str]) -> Option<(usize, usize)> {
+    fn leveling_swap(
+        &self,
+        demand: usize,
+        key: usize,
+        kept: &BTreeMap<&str, usize>,
+    ) -> Option<(usize, usize)> {
         let picks = self.matching.picks[demand].iter();
-        let picked = picks.clone().filter_map(|pick| self.instance.value(pick.class, key));
-        let hosts = occurrences(picked.chain(kept.iter().copied()));
+        let mut hosts = kept.clone();
+        for domain in picks.clone().filter_map(|pick| self.instance.value(pick.class, key)) {
+            *hosts.entry(domain).or_default() += 1;
+        }
         let count = |class: usize| {
             let domain = self.instance.value(class, key)?;
             Some(hosts.get(domain).copied().unwrap_or_default())

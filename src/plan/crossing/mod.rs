@@ -30,6 +30,7 @@ use super::search_result::{
     ConflictCore, DemandConflict, HostBounds, SearchResult, ShortDemand, ShortageProof,
     replace_each,
 };
+use super::topology::occurrences;
 use candidates::{Candidates, Limit};
 use integer_program::{Question, SolverAnswer};
 use local_search::LocalSearch;
@@ -92,7 +93,7 @@ pub(super) fn serve(
             let kept = instance.demands[index].kept.iter();
             let retained = kept.filter(|host| !served.replaced[index].contains(host));
             let domains = retained.filter_map(|host| hosts[*host].domain(label));
-            placing.level(index, key, &domains.collect::<Vec<_>>());
+            placing.level(index, key, &occurrences(domains));
         }
     }
     placing.matching.settle(|pool| instance.pools[pool].counted.is_empty());
@@ -309,9 +310,7 @@ impl CrossingSearch<'_> {
     fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<ShortDemand>> {
         let problems = self.problems.get_or_init(|| relaxations::by_one_key(self.instance));
         let bounds = self.bounds.get_or_insert_with(|| Relaxations::new(problems, &self.accepted));
-        let problem = &self.instance.problem;
-        let unserved = |cut| ShortDemand::by_cut(problem, cut);
-        bounds.accept(cluster).map_err(|cuts| cuts.into_iter().map(unserved).collect())
+        bounds.accept(cluster)
     }
 
     /// Places a cluster together with others that were served before: some, then more, then all.

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::flow_network::Instance;
-use super::super::matching::{Cut, EqualClasses, FlowDomain, HostPool, Matching, MatchingProblem};
+use super::super::matching::{EqualClasses, FlowDomain, HostPool, Matching, MatchingProblem};
+use super::super::search_result::ShortDemand;
 use crate::base::grouping::grouped_in_order;
 
 /// Returns for each crossing key the problem with the domains of that key; without any, the problem
@@ -67,8 +68,8 @@ impl<'p> Relaxations<'p> {
     /// # Errors
     ///
     /// Returns the proofs for demands that cannot be satisfied by the key that leaves most hosts short.
-    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<Cut>> {
-        let mut worst: Option<(usize, Vec<Cut>)> = None;
+    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<ShortDemand>> {
+        let mut worst: Option<(usize, Vec<ShortDemand>)> = None;
         let mut accepting = Vec::new();
         for flow in &mut self.0 {
             let Err(cuts) = flow.accept(demands) else {
@@ -77,7 +78,9 @@ impl<'p> Relaxations<'p> {
             };
             let lacking = cuts.iter().map(|cut| flow.wanted[cut.demand] - cut.found).sum();
             if worst.as_ref().is_none_or(|(most, _)| lacking > *most) {
-                worst = Some((lacking, cuts));
+                // The numbers of its domains are those of this flow's problem.
+                let short = cuts.into_iter().map(|cut| ShortDemand::by_cut(flow.problem, cut));
+                worst = Some((lacking, short.collect()));
             }
         }
         let Some((_, worst)) = worst else { return Ok(()) };
