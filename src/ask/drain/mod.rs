@@ -194,7 +194,7 @@ pub fn drain(
         });
     }
     let steps = steps(&occupied, &moves, &places, at_once);
-    let remaining = site.inventory.hosts.len() - drained.len();
+    let remaining = site.inventory.hosts.len() - hypothesis.gone.len();
     let lacking = lacking.into_iter().map(|lacking| LackingNodeSet::new(lacking, remaining));
     let key = |host: &usize| site.inventory.hosts[*host].key.clone();
     Drain {
@@ -311,11 +311,12 @@ fn described(
     steps: &[Vec<HostMove>],
 ) -> Vec<DrainStep> {
     let key = |host: usize| site.hosts[host].key.clone();
-    let mut later = steps.iter().flatten();
+    // The moves after the one that is described.
+    let mut rest = steps.iter().flatten();
     let mut describe = |step: &HostMove| {
-        later.next();
+        rest.next();
         let reason = (!drained.contains(&step.from)).then(|| {
-            match later.clone().find(|later| later.to == step.from) {
+            match rest.clone().find(|later| later.to == step.from) {
                 Some(later) => {
                     let set = &site.node_sets[later.set];
                     format!("{} {} needs {}", set.cluster.key, set.part, key(step.from))

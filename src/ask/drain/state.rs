@@ -153,9 +153,9 @@ impl<'r> MoveState<'r> {
         let NodeSet { topology_keys, max_per_domain: most, .. } = self.site.node_sets[set].node_set;
         topology_keys.iter().all(|key| {
             let domain = |host: usize| self.site.hosts[host].domain(key);
+            let Some(own) = domain(to) else { return true };
             let stay = self.hosts[set].iter().filter(|host| **host != from);
-            let sharing = stay.filter(|host| domain(**host) == domain(to));
-            domain(to).is_none() || sharing.take(*most).count() < *most
+            stay.filter(|host| domain(**host) == Some(own)).take(*most).count() < *most
         })
     }
 
