@@ -191,7 +191,11 @@ impl HostProofs<'_> {
             let (code, files) = (Code::NotRendered, files_of(&hosts));
             let are_unassigned = hosts.iter().all(|document| self.is_unassigned(document));
             let settings = are_unassigned.then_some(settings);
-            let component = kustomization.parent().and_then(|it| builds.unlisted_component(it));
+            let component = kustomization.parent().filter(|directory| {
+                let below = builds.below(directory);
+                files.iter().all(|file| below.contains_key(*file))
+            });
+            let component = component.and_then(|it| builds.unlisted_component(it));
             first_of(
                 &hosts,
                 unlisted(code, settings, &kustomization, component.as_deref(), &files, &harm),

@@ -1,9 +1,8 @@
 //! Objects that a kustomization omits, although it lists others beside them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use super::concern::{Concern, is_example};
 use super::names::NamingContext;
@@ -92,14 +91,18 @@ impl Concern<'_> {
             (!may_be_read).then_some(((kustomization, file.clone()), object))
         });
         let NamingContext { settings, builds, .. } = self.naming;
-        let mut components: BTreeMap<Arc<Utf8Path>, Option<Utf8PathBuf>> = BTreeMap::new();
+        let mut components = BTreeMap::new();
         let mut findings = Vec::new();
         for ((kustomization, file), objects) in grouped(by_file) {
             if self.agents.apply_plainly(builds, &file) {
                 continue;
             }
-            let component = || builds.unlisted_component(kustomization.parent()?);
+            let component = || {
+                let directory = kustomization.parent()?;
+                Some((builds.unlisted_component(directory)?, builds.below(directory)))
+            };
             let component = components.entry(kustomization.clone()).or_insert_with(component);
+            let component = component.as_ref().filter(|(_, below)| below.contains_key(&*file));
             let (first, name) = &objects[0];
             let what = match objects.len() {
                 1 => format!("{name} is"),
@@ -110,7 +113,7 @@ impl Concern<'_> {
                 code,
                 Some(settings),
                 &kustomization,
-                component.as_deref(),
+                component.map(|(component, _)| component.as_path()),
                 &[&file],
                 &harm,
             );

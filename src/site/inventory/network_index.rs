@@ -142,15 +142,16 @@ impl Networks {
         };
         // Several builds may put one Secret into several namespaces. It is named if a host of any
         // of these names it.
-        let unnamed = |alike: Vec<&LocatedNetworkData>| {
-            let is_named = alike.iter().any(|held| named.contains(&held.holder.key));
-            let mut unnamed = alike.into_iter().filter(|_| !is_named);
-            let held = unnamed.find(|held| !held.is_live && has_networks(held))?;
+        let first_unnamed = |alike: Vec<&LocatedNetworkData>| {
+            if alike.iter().any(|held| named.contains(&held.holder.key)) {
+                return None;
+            }
+            let held = alike.into_iter().find(|held| !held.is_live && has_networks(held))?;
             let (key, origin) = (held.holder.key.clone(), held.field.origin.clone());
             Some(UnnamedNetworkData { key, origin })
         };
         let by_place = grouped(secrets.map(|held| (place(held), held)));
-        by_place.into_values().filter_map(unnamed).collect()
+        by_place.into_values().filter_map(first_unnamed).collect()
     }
 
     /// Returns the rendered hosts whose Secret no build renders, with its position.

@@ -21,7 +21,8 @@ struct HostMistake {
     place: fn(&Host) -> Option<Place>,
 }
 
-/// Metal3 and jump hosts log in by the Secret, and ignore them. No part of the address is shown.
+/// Credentials in a BMC address. Metal3 and jump hosts ignore them and log in by the Secret. No part of the
+/// address is shown.
 const CREDENTIALS: HostMistake = HostMistake {
     what: "credentials in the BMC address",
     help: "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \

@@ -1,6 +1,6 @@
 //! The accumulation of a build's objects, kustomization by kustomization.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
@@ -270,13 +270,14 @@ impl BuildEvaluation<'_> {
             };
             // Two documents of one host or request have a finding of their own, unless an agent's object
             // makes them one.
-            let is_vital = |object: &BuildObject| {
+            let is_host_or_request = |object: &BuildObject| {
                 self.is_vital(object) && self.wanted.vital_kinds.contains(&id.kind.as_str())
             };
             let is_known = other.origin != object.origin
-                && is_vital(object)
-                && is_vital(other)
-                && self.name_in_repo(object) == self.name_in_repo(other);
+                && is_host_or_request(object)
+                && is_host_or_request(other)
+                && object.original_id().name == other.original_id().name
+                && !self.repo_namespaces(object).is_disjoint(&self.repo_namespaces(other));
             let by_agent = [object, other].into_iter().find_map(|it| self.name_by_agent(it));
             let problem = EvaluationError::Refused(format!("duplicate {}", id.shown()));
             let failure = BuildFailure { is_known, ..problem.into() };
@@ -285,13 +286,14 @@ impl BuildEvaluation<'_> {
         Ok(())
     }
 
-    /// Returns the name that the repo's kustomizations give an object, with its namespace.
-    fn name_in_repo(&self, object: &BuildObject) -> (String, String) {
-        let id = object.original_id();
-        let mut reaches = self.builds.reach(&object.origin.file).iter();
-        let given = reaches.find_map(|reach| reach.namespace.as_ref());
-        let namespace = given.map_or(id.effective_namespace(), |(given, _)| given.as_str());
-        (namespace.to_owned(), id.name.clone())
+    /// Returns the namespaces that the repo's builds give an object.
+    fn repo_namespaces(&self, object: &BuildObject) -> HashSet<String> {
+        let own = object.original_id().effective_namespace().to_owned();
+        let reaches = self.builds.reach(&object.origin.file).iter();
+        let given =
+            reaches.map(|reach| reach.namespace.as_ref().map_or(&own, |(it, _)| it).clone());
+        let given: HashSet<String> = given.collect();
+        if given.is_empty() { HashSet::from([own]) } else { given }
     }
 
     /// Returns the place of the last change of an object's name or namespace by an agent's object.
@@ -300,8 +302,8 @@ impl BuildEvaluation<'_> {
             let mut agents = self.wanted.agents.values();
             agents.any(|build| build.source().1 == place.file().as_ref())
         };
-        let names = ["name", "namespace"].map(RouteStep::from);
-        let is_name = |route: &[RouteStep]| route.get(1).is_none_or(|step| names.contains(step));
+        let names = ["name", "namespace"].map(|key| [RouteStep::from("metadata"), key.into()]);
+        let is_name = |route: &[RouteStep]| names.iter().any(|name| name.starts_with(route));
         let changes = object.changes.iter().rev().filter(|change| is_name(&change.route));
         changes.map(|change| &change.place).find(is_by_agent).cloned()
     }

@@ -170,8 +170,8 @@ impl BuildObject {
 impl Builds {
     /// Returns the objects of a build that a component patches where a kustomization lists it. The
     /// component runs before the patches of that kustomization, and before the components after it. A
-    /// patch that would change its object once more is undone: by the returned place, or that of the
-    /// field in the object's own document.
+    /// patch that would change its object once more is undone. Its place is that of the change that
+    /// undoes it, or else of the field in the object's own document.
     pub(crate) fn targets<'d>(
         &self,
         component: &Utf8Path,

@@ -29,8 +29,8 @@ pub(super) struct ResourceFile {
 }
 
 impl ResourceFile {
-    /// Reads a file, or returns `None` if it has no text. If the objects are not changed, only their
-    /// ids are kept.
+    /// Reads a file, and returns it under its path; `None` if it has no text. If the objects are not
+    /// changed, only their ids are kept.
     pub(super) fn read(
         repo: &Files,
         path: &Utf8Path,
@@ -90,7 +90,7 @@ impl ResourceFile {
                         // The parser's message may quote a secret.
                         let is_duplicate = error.message.contains("duplicate");
                         let why = if is_duplicate { "a key is duplicated" } else { "invalid YAML" };
-                        let line = error.line.unwrap_or(1);
+                        let line = error.line.unwrap_or(document.origin.first_line);
                         read.refuse(why.to_owned(), Place::Spot(file.clone(), line, error.column));
                     }
                 }

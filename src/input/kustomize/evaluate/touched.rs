@@ -34,8 +34,7 @@ impl Kustomization {
 }
 
 impl Builds {
-    /// Returns the files that a kustomization changes by more than a namespace, and those whose
-    /// documents are no single objects of builds.
+    /// Returns the files that a kustomization changes by more than a namespace, and those of `remade`.
     pub(super) fn touched(&self, wanted: &EvaluatedFiles<'_>) -> HashSet<&Utf8PathBuf> {
         let entries = self.nodes.iter();
         let entries =
