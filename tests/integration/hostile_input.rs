@@ -293,6 +293,17 @@ fn aliases_that_expand_in_a_cluster_and_in_network_data() {
         &["its aliases expand", "--> snapshot/bomb.yaml:3:18"],
     );
     generate_in_time(&secret).expect(0);
+
+    for entry in [
+        "patches: [{path: bomb.txt, target: {kind: BareMetalHost}}]\n",
+        "replacements: [{path: bomb.txt}]\n",
+    ] {
+        let repo = quickstart();
+        let file = "sites/lab/hosts/kustomization.yaml";
+        repo.write("sites/lab/hosts/bomb.txt", &format!("metadata: {{name: x}}\nspec: {bomb}\n"));
+        repo.write(file, &(repo.read(file) + entry));
+        generate_in_time(&repo).expect(1);
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::gitops::{
     FluxKustomization, FluxSourceRef, GIT_REPOSITORY, OCI_REPOSITORY,
 };
 use crate::base::text::expanded;
-use crate::base::text::yaml::scalar_text;
+use crate::base::text::yaml::{self, scalar_text};
 
 /// The API group of Flux's HelmRelease.
 pub const HELM_GROUP: &str = "helm.toolkit.fluxcd.io";
@@ -279,7 +279,7 @@ impl ResourceSet {
         pairs
             .map(|(input, template)| {
                 let text = yaml_serde::to_string(template).ok()?;
-                yaml_serde::from_str(&with_inputs(&text, input)?).ok()
+                yaml::from_str(&with_inputs(&text, input)?).ok()
             })
             .collect()
     }

@@ -12,7 +12,7 @@ use super::address::{is_link_local, is_reachable, parse_address, unusable};
 use super::mac::MacAddress;
 use super::names::is_label_value;
 use super::network_format::{self, NMSTATE};
-use crate::base::text::bounded;
+use crate::base::text::yaml;
 
 /// The keys of a Secret that may hold network data. The first existing key wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
@@ -142,7 +142,7 @@ impl RawNetworkData {
 
 /// Parses JSON or YAML. JSON comes first, because it is usual in real Secrets and fast to parse.
 fn parse_as<T: DeserializeOwned>(text: &str) -> Option<T> {
-    serde_json::from_str(text).ok().or_else(|| bounded::parse(text))
+    serde_json::from_str(text).ok().or_else(|| yaml::parse(text))
 }
 
 /// The maximum number of links that a network uses. A VLAN on a bond of eight cards uses ten.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 
-use crate::base::text::bounded;
+use crate::base::text::yaml;
 
 /// The format of OpenShift's assisted installer and of SUSE's network configurator, which is also the
 /// key of the former's Secrets.
@@ -23,7 +23,7 @@ const FORMATS: [(Option<&str>, &[&str]); 5] = [
 /// Returns the name of the format of a text, unless it may be OpenStack's.
 pub(super) fn other(text: &str) -> Option<&'static str> {
     let json: Option<BTreeMap<String, Option<IgnoredAny>>> = serde_json::from_str(text).ok();
-    let fields = json.or_else(|| bounded::parse(text))?;
+    let fields = json.or_else(|| yaml::parse(text))?;
     let has = |key: &&str| matches!(fields.get(*key), Some(Some(_)));
     FORMATS.into_iter().find(|(_, keys)| keys.iter().any(has))?.0
 }

@@ -5,9 +5,9 @@
 //! expand 1 MiB to gigabytes; and many short lines, which use 100 times their size.
 //! `docs/reference/limits.md` lists all limits.
 
-use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde::de::DeserializeSeed;
 
-use super::yaml::{self, ValueLimit, ValueReader};
+use super::yaml::{ValueLimit, ValueReader};
 
 /// The maximum size of an object: 16 MiB, at least 10 times the limit of Kubernetes.
 const LARGEST: usize = 16 << 20;
@@ -40,23 +40,25 @@ pub(crate) fn check(text: &str) -> Result<(), TextLimitExceeded> {
     not_too_large(text)?;
     not_too_many(text)?;
     not_too_deep(text)?;
+    // The parser reports syntax errors later.
+    let _ = check_aliases(text)?;
+    Ok(())
+}
+
+/// Checks what aliases expand to. Returns the error at which the parser ends, whatever it reads.
+pub(super) fn check_aliases(
+    text: &str,
+) -> Result<Result<(), yaml_serde::Error>, TextLimitExceeded> {
     // Only aliases expand a document beyond its text.
     let has_aliases = memchr::memchr(b'*', text.as_bytes()).is_some()
         && memchr::memchr(b'&', text.as_bytes()).is_some();
     if !has_aliases {
-        return Ok(());
+        return Ok(Ok(()));
     }
     let limit = ValueLimit::new(VALUES, TEXTS);
     let reader = ValueReader { limit: Some(&limit), ..ValueReader::default() };
-    // Syntax errors are ignored here: the parser reports them later.
-    let _ = reader.deserialize(yaml_serde::Deserializer::from_str(text));
-    if limit.is_exceeded() { Err(TextLimitExceeded::Values) } else { Ok(()) }
-}
-
-/// Parses YAML within all limits; returns `None` if a limit is exceeded or parsing fails.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
-    check(text).ok()?;
-    yaml::from_str(text).ok()
+    let read = reader.deserialize(yaml_serde::Deserializer::from_str(text));
+    if limit.is_exceeded() { Err(TextLimitExceeded::Values) } else { Ok(read.map(drop)) }
 }
 
 /// Checks the size of YAML or JSON.

@@ -8,7 +8,7 @@ use yaml_serde::Value;
 use super::{BuildNode, Builds, join};
 use crate::base::api::kustomization::{has, is_inline};
 use crate::base::finding::{Place, RouteStep};
-use crate::base::text::bounded;
+use crate::base::text::yaml;
 use crate::input::load::kustomize::{ListEntry, file_entries, resource_entries};
 use crate::input::load::texts_of_documents;
 
@@ -58,7 +58,7 @@ impl Builds {
         text: impl Fn(&Utf8Path) -> Option<String>,
     ) -> Option<(&'static str, Place)> {
         let is_plugin = |document: &str| {
-            bounded::parse::<Value>(document)
+            yaml::parse::<Value>(document)
                 .is_some_and(|config| config.get("apiVersion").is_some_and(|it| it != "builtin"))
         };
         self.made_of(directory).into_iter().find_map(|inner| {
@@ -108,12 +108,18 @@ impl Builds {
 
     /// Returns the component that nothing lists, if only that keeps a directory out of all builds.
     pub(crate) fn unlisted_component(&self, directory: &Utf8Path) -> Option<Utf8PathBuf> {
-        let mut seen = BTreeSet::new();
-        let above = std::iter::successors(Some(directory), |it| self.listed_by(it).next());
-        // A cycle has no top.
-        let top = above.take_while(|it| seen.insert(*it)).last()?;
+        let (mut top, mut seen) = (directory, BTreeSet::from([directory]));
+        while let Some(above) = self.listed_by(top).next() {
+            // A cycle has no top.
+            if !seen.insert(above) {
+                return None;
+            }
+            top = above;
+        }
         let is_component = self.nodes.get(top).is_some_and(BuildNode::is_component);
-        (is_component && self.roots_of(directory).is_empty()).then(|| top.to_owned())
+        // Another list of it may lead to a build.
+        let is_unbuilt = || top == directory || self.roots_of(directory).is_empty();
+        (is_component && is_unbuilt()).then(|| top.to_owned())
     }
 }
 

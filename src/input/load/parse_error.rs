@@ -58,8 +58,10 @@ impl ParseError {
 }
 
 pub(super) fn parse_yaml<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {
-    bounded::check(text).map_err(too_much)?;
-    yaml::from_str(text).map_err(|error| ParseError::in_yaml(text, &error))
+    yaml::from_str(text).map_err(|error| match bounded::check(text) {
+        Err(limit) => too_much(limit),
+        Ok(()) => ParseError::in_yaml(text, &error),
+    })
 }
 
 pub(super) fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, ParseError> {

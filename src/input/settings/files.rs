@@ -9,7 +9,7 @@ use yaml_serde::{Mapping, Value};
 use super::release::ReleasedVersion;
 use super::{FILE, Settings, with_key, without_types};
 use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
-use crate::base::text::bounded;
+use crate::base::text::{bounded, yaml};
 use crate::input::load::{Files, ParseError};
 
 /// Help for unreadable settings.
@@ -147,7 +147,7 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
     }
     bounded::check(&text).map_err(|error| unreadable(&file, &error.to_string()))?;
     let origin = Origin::for_file(file.clone(), &text);
-    let keys: Option<Mapping> = yaml_serde::from_str(&text).ok();
+    let keys: Option<Mapping> = yaml::from_str(&text).ok();
     if let Some(finding) = keys.as_ref().and_then(|keys| newer_settings(&origin, keys)) {
         return Err(finding);
     }

@@ -34,7 +34,7 @@ use yaml_serde::Value;
 
 use crate::base::api::names::{ClusterKey, HostKey};
 use crate::base::layout::{self, outputs::SITE};
-use crate::base::text::{bounded, yaml};
+use crate::base::text::yaml;
 use crate::base::tree::Tree;
 use crate::input::load::texts_of_documents;
 use crate::output::compare::{Change, OutputChanges};
@@ -355,7 +355,7 @@ fn config_map(text: &str) -> BTreeMap<String, String> {
 
 /// Returns the readable documents of a text.
 fn documents(text: &str) -> impl Iterator<Item = Value> {
-    texts_of_documents(text).filter_map(bounded::parse)
+    texts_of_documents(text).filter_map(yaml::parse)
 }
 
 /// Returns the value at the path of a field, such as `metadata.name`.

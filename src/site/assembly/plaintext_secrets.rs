@@ -22,7 +22,7 @@ use crate::base::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::base::api::network_format::NMSTATE;
 use crate::base::finding::{Code, Finding, Origin, RouteStep};
 use crate::base::grouping::grouped;
-use crate::base::text::{bounded, counted, from_base64};
+use crate::base::text::{counted, from_base64, yaml};
 use crate::input::decode::suspected_templates;
 use crate::input::kustomize::Builds;
 use crate::input::load::foreign_format::foreign_format;
@@ -191,7 +191,7 @@ fn has_plain_value(secret: &SecretManifest, is_resource_set: bool) -> bool {
     let applied = secret.metadata.annotations.iter().flatten();
     let mut applied = applied.filter(|(key, _)| *key == LAST_APPLIED);
     let is_plain_manifest = |text: &Value| {
-        let object = text.as_str().and_then(bounded::parse::<Value>);
+        let object = text.as_str().and_then(yaml::parse::<Value>);
         object.is_some_and(|object| !is_without_secret(&object, None))
     };
     let sops = secret.sops.clone().and_then(|it| yaml_serde::from_value::<SopsMetadata>(it).ok());
@@ -266,7 +266,7 @@ fn is_plain_patch(text: &str) -> bool {
         let value = operation.get("value");
         key.zip(value).is_some_and(|(key, value)| is_plain(key, value, false))
     };
-    texts_of_documents(text).filter_map(bounded::parse::<Value>).any(|patch| match &patch {
+    texts_of_documents(text).filter_map(yaml::parse::<Value>).any(|patch| match &patch {
         Value::Sequence(operations) => operations.iter().any(has_plain),
         object => {
             object.get("kind").is_some_and(|kind| kind == SECRET)
@@ -308,7 +308,7 @@ fn text_of(value: &Value, is_encoded: bool) -> Option<Cow<'_, str>> {
 fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
     let Some(text) = text_of(value, is_encoded) else { return false };
     let mut objects = texts_of_documents(&text)
-        .map(bounded::parse::<Value>)
+        .map(yaml::parse::<Value>)
         .filter(|object| !object.as_ref().is_some_and(Value::is_null))
         .peekable();
     objects.peek().is_some() && objects.all(|it| it.is_some_and(|it| is_without_secret(&it, None)))
@@ -316,7 +316,7 @@ fn is_manifest_without_secret(value: &Value, is_encoded: bool) -> bool {
 
 /// Returns whether a text has manifests of Secrets in plain text.
 pub(crate) fn has_plain_secret(text: &str) -> bool {
-    let mut objects = texts_of_documents(text).filter_map(bounded::parse::<Value>);
+    let mut objects = texts_of_documents(text).filter_map(yaml::parse::<Value>);
     text.contains(SECRET)
         && objects.any(|it| it.get("kind").is_some() && !is_without_secret(&it, None))
 }
@@ -333,7 +333,7 @@ fn is_without_secret(object: &Value, listed: Option<&str>) -> bool {
 
 /// Returns whether a text is a cluster's configuration for Argo CD that has no secret.
 fn is_config_without_secret(value: &Value, is_encoded: bool) -> bool {
-    let config = text_of(value, is_encoded).and_then(|text| bounded::parse(&text));
+    let config = text_of(value, is_encoded).and_then(|text| yaml::parse(&text));
     let is_public =
         |secret: &Value| secret.is_null() || secret.as_str().is_some_and(is_placeholder);
     let is_open = |config: &Mapping, field: &str| config.get(field).is_none_or(is_public);

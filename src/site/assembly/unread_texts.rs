@@ -19,7 +19,7 @@ use crate::base::api::provisioning::SOFTWARE_KIND;
 use crate::base::api::{cluster_api, group, ipam};
 use crate::base::finding::{Finding, Place};
 use crate::base::layout;
-use crate::base::text::{bounded, has_conflicts};
+use crate::base::text::{has_conflicts, yaml};
 use crate::input::decode::misspelled_kinds::misspelled_kind;
 use crate::input::kustomize::is_empty_kustomization;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
@@ -133,7 +133,7 @@ pub(super) fn anywhere(
             return ScanResult::from(false);
         }
         if decides_about_others(file) {
-            let written = std::str::from_utf8(content).ok().and_then(bounded::parse);
+            let written = std::str::from_utf8(content).ok().and_then(yaml::parse);
             let is_empty = match is_kustomization(file) {
                 true => written.is_some_and(|written| is_empty_kustomization(&written)),
                 false => is_blank(content),
@@ -257,7 +257,7 @@ fn whole(file: &Utf8Path, content: &[u8]) -> Option<UnreadText> {
 
 /// Returns whether a file is an answer of an API server that has more objects.
 fn is_part_of_list(content: &[u8]) -> bool {
-    let list = || bounded::parse::<Value>(std::str::from_utf8(content).ok()?);
+    let list = || yaml::parse::<Value>(std::str::from_utf8(content).ok()?);
     let next = |list: Value| Some(list.get("metadata")?.get("continue")? != "");
     mentions(&["continue"])(content) && list().and_then(next) == Some(true)
 }

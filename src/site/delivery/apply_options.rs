@@ -14,7 +14,7 @@ use crate::base::api::host;
 use crate::base::api::names::HostKey;
 use crate::base::finding::{Finding, Origin, Place, RouteStep, below};
 use crate::base::layout::VARIABLE;
-use crate::base::text::{bounded, counted, pointer_key};
+use crate::base::text::{counted, pointer_key, yaml};
 use crate::input::settings::Settings;
 use crate::site::inventory::apply_options::{ARGOCD, ApplyEffect, ApplyOption, finding};
 
@@ -252,7 +252,7 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>, project: &str) -> Ve
             && matches(rule, "clusters", &|cluster| cluster == "*" || is_own(cluster))
     };
     let rules =
-        |data: &Value, key: &str| -> Option<Value> { bounded::parse(data.get(key)?.as_str()?) };
+        |data: &Value, key: &str| -> Option<Value> { yaml::parse(data.get(key)?.as_str()?) };
     let projects = repo.context.argocd_projects.iter();
     let mut projects = projects.filter(|(_, it)| it.metadata.name == project);
     // Of two with one name, at least one is another base cluster's.

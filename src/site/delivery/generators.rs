@@ -14,7 +14,7 @@ use super::clusters::{ArgocdCluster, Parameters, normalized};
 use super::paths::{matching_directories, path_matcher, plain_path};
 use super::repo::DeliveryRepo;
 use crate::base::api::gitops::{ApplicationSetGenerator, ClusterGenerator, GitGenerator};
-use crate::base::text::{bounded, expanded};
+use crate::base::text::{expanded, yaml};
 use crate::input::settings::gitops::IN_CLUSTER;
 
 /// Maximum number of Applications of an ApplicationSet. Further ones are ignored.
@@ -81,7 +81,7 @@ impl ParameterGeneration<'_, '_> {
             if text.contains(PARAMETER) {
                 return Some(vec![Parameters::new()]);
             }
-            let more: Vec<Value> = bounded::parse(text).unwrap_or_default();
+            let more: Vec<Value> = yaml::parse(text).unwrap_or_default();
             let elements = list.elements.iter().flatten().chain(&more);
             return self.counted(elements.map(|element| flat(element, "")));
         }
@@ -179,7 +179,7 @@ impl ParameterGeneration<'_, '_> {
             let content: Value = if file.starts_with(&repo.settings.output) {
                 Value::Null
             } else {
-                bounded::parse(&repo.files.text(file)?)?
+                yaml::parse(&repo.files.text(file)?)?
             };
             let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
             let path = path_parameters(in_source(file).parent()?);

@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
 use crate::base::api::gitops::ApplicationSource;
-use crate::base::text::bounded;
+use crate::base::text::yaml;
 use crate::input::load::Files;
 
 /// A source with the options of files in its directory.
@@ -28,7 +28,7 @@ impl OverriddenSource {
         let names = names.into_iter().filter(|name| !name.contains('/'));
         let overrides = names.filter_map(|name| {
             let file = directory.join(name);
-            let fields = bounded::parse(&files.text(&file)?)?;
+            let fields = yaml::parse(&files.text(&file)?)?;
             Some((file, fields))
         });
         let overrides: Vec<(Utf8PathBuf, Value)> = overrides.collect();

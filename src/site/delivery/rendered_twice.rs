@@ -16,7 +16,7 @@ use crate::base::api::names::HostKey;
 use crate::base::finding::{Code, Finding, Place};
 use crate::base::grouping::grouped;
 use crate::base::layout;
-use crate::base::text::counted;
+use crate::base::text::{counted, yaml};
 use crate::input::kustomize::BuildRoot;
 use crate::input::load::kustomize::{named, relative};
 use crate::input::settings::gitops::HostsForm;
@@ -109,7 +109,7 @@ fn named_twice(one: &AppliedDirectory, other: &AppliedDirectory) -> Finding {
 /// Returns whether a kustomization of the user in the output builds more than generated files.
 fn reads_other_files(repo: &DeliveryRepo<'_>, directory: &Utf8Path, text: &str) -> bool {
     let own: Kustomization = match layout::is_ours(text.as_bytes()) {
-        false => yaml_serde::from_str(text).unwrap_or_default(),
+        false => yaml::from_str(text).unwrap_or_default(),
         true => return false,
     };
     let is_generated = |path: &Utf8PathBuf| {

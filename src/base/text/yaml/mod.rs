@@ -22,20 +22,32 @@ mod value;
 
 use std::fmt;
 
-use serde::de::Deserialize;
+use serde::de::{Deserialize, Error as _};
 use yaml_serde::Value;
 
 use self::node::YamlNode;
 use self::reader::YamlReader;
 pub(crate) use self::value::{ValueLimit, ValueReader};
+use super::bounded;
 
-/// Reads a document. The caller must [check its limits](super::bounded::check).
+/// Reads a document within the limits of [`bounded`].
 ///
 /// # Errors
 ///
-/// If it is not YAML, or does not fit the type.
+/// If it exceeds a limit, is not YAML, or does not fit the type.
 pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, yaml_serde::Error> {
-    in_block_style(text).map_or_else(|| yaml_serde::from_str(text), Ok)
+    bounded::check(text).map_err(yaml_serde::Error::custom)?;
+    if let Some(value) = in_block_style(text) {
+        return Ok(value);
+    }
+    // What the type ignores may hide where the parser ends for any value.
+    bounded::check_aliases(text).map_err(yaml_serde::Error::custom)??;
+    yaml_serde::from_str(text)
+}
+
+/// Reads a document; `None` on errors.
+pub(crate) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    from_str(text).ok()
 }
 
 /// Reads a document in block style; returns `None` if it takes the complete parser.

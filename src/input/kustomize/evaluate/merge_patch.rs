@@ -17,6 +17,7 @@ use super::object::{BuildObject, Id, scalar_text, text_at};
 use super::{EvaluationError, StepResult, refuse};
 use crate::base::api::kustomization::PatchOptions;
 use crate::base::finding::{Origin, Place, RouteStep};
+use crate::base::text::bounded::{self, TextLimitExceeded};
 use crate::base::text::yaml;
 use crate::input::load::{objects, texts_of_documents};
 
@@ -81,6 +82,11 @@ impl ParsedPatch {
         place: &Place,
         options: Option<&PatchOptions>,
     ) -> StepResult<Self> {
+        for document in texts_of_documents(text) {
+            let limit =
+                |limit: TextLimitExceeded| EvaluationError::TooLarge(format!("a patch: {limit}"));
+            bounded::check(document).map_err(limit)?;
+        }
         let values: Result<Vec<Value>, _> =
             yaml_serde::Deserializer::from_str(text.trim()).map(merged_value).collect();
         let values = values.map_err(|error| {

@@ -11,7 +11,7 @@ use super::scaled::{MachineClass, ScaledMachines};
 use crate::base::api::cluster_api::{HostSelector, Strategy};
 use crate::base::api::names::{ClusterKey, LabelMap, Role};
 use crate::base::finding::{RouteStep, below};
-use crate::base::text::{expanded, pointer_key};
+use crate::base::text::{expanded, pointer_key, yaml};
 use crate::input::decode::label_selector::Mistake;
 
 /// JSON pointer to the host selector of a template.
@@ -179,7 +179,7 @@ fn rendered(template: &str, variable: impl Fn(&str) -> Option<Value>) -> Option<
         value @ (Value::Bool(_) | Value::Number(_)) => Some(value.to_string()),
         _ => None,
     };
-    yaml_serde::from_str(&expanded(template, "{{", "}}", field)?).ok()
+    yaml::from_str(&expanded(template, "{{", "}}", field)?).ok()
 }
 
 fn list<'a>(value: &'a Value, path: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
