@@ -345,8 +345,8 @@ pub(crate) fn generate_by(
     }
     let (muted, findings): (Vec<Finding>, _) =
         finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
-    let edited = changes.as_ref().map(|changes| uncommitted::edited(repo, changes));
-    let edited = edited.unwrap_or_default();
+    let edited =
+        changes.as_ref().map(|changes| uncommitted::edited(repo, changes)).unwrap_or_default();
     let muted = muted.len();
     Ok(GeneratedSite { site, plan, tree, host_metadata, changes, edited, findings, muted })
 }

@@ -61,8 +61,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
         pages.push((path, before));
     }
     let runs = repo::generate(&sites)?;
-    let paths = pages.iter().map(|(path, _)| path);
-    let paths: Vec<Utf8PathBuf> = paths.filter_map(|path| whole(path)).collect();
+    let paths: Vec<Utf8PathBuf> =
+        pages.iter().map(|(path, _)| path).filter_map(|path| whole(path)).collect();
     let version = git::version(chosen.files.root(), arguments.from.rev.as_deref(), &paths)?;
     drop(lock);
     // A revision or stream has no worktree.

@@ -35,8 +35,8 @@ pub(super) fn findings(
     let mut mistakes: BTreeMap<(&ClusterKey, BindingMistake), Vec<(String, Place)>> =
         BTreeMap::new();
     for (cluster, listing) in listings {
-        let role_labels = site.valid_cluster(cluster).map(|it| role_labels(site, it));
-        let role_labels = role_labels.unwrap_or_default();
+        let role_labels =
+            site.valid_cluster(cluster).map(|it| role_labels(site, it)).unwrap_or_default();
         let targets = builds.targets(&listing.component, &listing.directory, delivered);
         for (object, undone_at) in targets {
             let kind = object.value.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();

@@ -57,8 +57,8 @@ impl<'a> CompleteRepo<'a> {
         generated: &Tree,
     ) -> Self {
         let output = &site.settings.output;
-        let files = generated.iter().map(|(path, text)| (output.join(path), text.as_str()));
-        let files: Vec<(Utf8PathBuf, &str)> = files.collect();
+        let files: Vec<(Utf8PathBuf, &str)> =
+            generated.iter().map(|(path, text)| (output.join(path), text.as_str())).collect();
         let builds =
             site.builds.with_files(files.iter().map(|(path, text)| (path.as_path(), *text)));
         let generated = generated.iter().map(|(path, text)| (path, text.clone()));
@@ -264,8 +264,8 @@ impl ComparedBuild<'_> {
                 _ => None,
             };
             let chooser = user.map(|(name, _)| name.as_str());
-            let finding = finding(self.by, route, &first.host.key, *host, hosts.len(), chooser);
-            let finding = finding.at(self.place_of(*host, route)?);
+            let finding = finding(self.by, route, &first.host.key, *host, hosts.len(), chooser)
+                .at(self.place_of(*host, route)?);
             Some(finding.see_each(user.map(|(_, place)| (place.clone(), "it is used here"))))
         });
         findings.chain(added).collect()

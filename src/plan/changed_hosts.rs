@@ -47,8 +47,7 @@ impl Assignments<'_> {
                 "host {host} of {} is not in the input, but the repo still {how}",
                 held.cluster
             );
-            let finding = Finding::new(Code::HostLeftOut, message).at(left_out.origin.name());
-            let finding = finding.see(held.origin.name(), "the cluster has it").help(
+            let finding = Finding::new(Code::HostLeftOut, message).at(left_out.origin.name()).see(held.origin.name(), "the cluster has it").help(
                 "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove it from \
                  that file",
             );

@@ -84,8 +84,7 @@ pub(super) fn choose(
         let is_alike = demand.kept.is_empty() && !preferred.contains(&demand.cluster.key);
         let key = (pool, is_listed, (!is_alike).then_some(index));
         let explanation = explanations.entry(key).or_insert_with(|| {
-            let refusals = is_listed.then(|| refusals(supply, demand, &takers));
-            let refusals = refusals.unwrap_or_default();
+            let refusals = is_listed.then(|| refusals(supply, demand, &takers)).unwrap_or_default();
             Arc::new(ShortageExplanation::new(site, demand, &causes, &refusals))
         });
         let shortage = Shortage::new(site, demand, unserved, causes, explanation.clone());
@@ -140,8 +139,8 @@ fn crossing_demands(instance: &Instance<'_>) -> Vec<bool> {
         let mut is_wanted = vec![false; problem.capacities.len()];
         let classes = pools.iter().flat_map(|pool| problem.pools[*pool].classes());
         classes.for_each(|class| is_wanted[class] = true);
-        let rivals = problem.pools.iter().map(|pool| pool.classes().any(|class| is_wanted[class]));
-        let rivals: Vec<bool> = rivals.collect();
+        let rivals: Vec<bool> =
+            problem.pools.iter().map(|pool| pool.classes().any(|class| is_wanted[class])).collect();
         let competing = problem.demands.iter().map(|demand| {
             pools.contains(&demand.pool) || groups.contains(&demand.group) || rivals[demand.pool]
         });

@@ -111,8 +111,8 @@ impl<'a> HostClasses<'a> {
     ) -> Self {
         let candidates = supply.candidates().into_iter().map(|host| &supply.hosts[host]);
         let homes = SharedNamespaces::new(demands, candidates);
-        let needs = demands.iter().map(|demand| (&demand.needs, homes.home(demand)));
-        let needs: Vec<PoolNeeds<'_, 'a>> = needs.collect();
+        let needs: Vec<PoolNeeds<'_, 'a>> =
+            demands.iter().map(|demand| (&demand.needs, homes.home(demand))).collect();
         let labels = quotas.iter().map(|quota| &quota.quota.labels);
         Self::new(supply, needs, homes, rack_label, labels, demands)
     }
@@ -175,8 +175,8 @@ impl<'a> HostClasses<'a> {
         let contention = contention(contenders, &members, &classes);
         let place = |key: &str| topology.iter().position(|other| *other == key);
         let pools = needs.iter().zip(&members).map(|((needs, _), members)| {
-            let own = needs.node_set.topology_keys.iter();
-            let own: Vec<usize> = own.filter_map(|key| place(key)).collect();
+            let own: Vec<usize> =
+                needs.node_set.topology_keys.iter().filter_map(|key| place(key)).collect();
             let evenness = evenness_key(&needs.node_set.spread, rack_label).and_then(place);
             // A single key is a flow. If one key implies the others, it suffices.
             let binding = binding(&own, members, &classes);
@@ -185,8 +185,8 @@ impl<'a> HostClasses<'a> {
             let (mut pool, domains) = pool(members, &classes, domains, &contention);
             pool.by_size = needs.is_by_hardware();
             let places = pool.domains.iter().map(|domain| {
-                let hosts = domain.classes.iter().map(|class| classes[*class].hosts.len());
-                let hosts = hosts.sum::<usize>();
+                let hosts =
+                    domain.classes.iter().map(|class| classes[*class].hosts.len()).sum::<usize>();
                 if domain.limited { hosts.min(needs.node_set.max_per_domain) } else { hosts }
             });
             let places = places.sum();
@@ -282,8 +282,8 @@ fn classify<'a>(
         let host = &supply.hosts[index];
         let domains = kinds.domains(index);
         let has = |(key, value): (&String, &String)| host.labels.get(key) == Some(value);
-        let counted = quota_labels.iter().copied().filter(|labels| labels.iter().all(has));
-        let counted: Vec<&QuotaLabels> = counted.collect();
+        let counted: Vec<&QuotaLabels> =
+            quota_labels.iter().copied().filter(|labels| labels.iter().all(has)).collect();
         // With several topology keys, a host that lacks one is a class by itself.
         let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
         Some(((kind, availability.only(), domains, counted, homes.traits(host), by_itself), index))
@@ -361,10 +361,10 @@ fn pool<'a>(
     }
     // Stable, so that equally good classes stay in order.
     ranked.sort_by_key(|((tier, tie_break, _), _)| (*tier, *tie_break));
-    let choices = grouped_in_order(ranked).into_iter();
-    let choices = choices.map(|((tier, (_, size, _), domain), classes)| {
-        (tier, EqualClasses { domain, size, classes })
-    });
+    let choices =
+        grouped_in_order(ranked).into_iter().map(|((tier, (_, size, _), domain), classes)| {
+            (tier, EqualClasses { domain, size, classes })
+        });
     let tiers = grouped(choices).into_values().collect();
     (HostPool { by_size: false, domains, tiers }, names)
 }

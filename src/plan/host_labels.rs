@@ -183,8 +183,8 @@ impl<'a> Assignments<'a> {
     /// Reports hosts whose labels and Machines disagree, and Machines of an unknown node set.
     pub(super) fn machine_findings(&self) -> Vec<Finding> {
         let Self { site, frozen, .. } = self;
-        let used = self.users.iter().enumerate();
-        let used = used.filter_map(|(host, user)| Some((host, user.as_ref()?)));
+        let used =
+            self.users.iter().enumerate().filter_map(|(host, user)| Some((host, user.as_ref()?)));
         let describe = |(host, user): (usize, &MachineUser<'_>)| {
             let owner = self.retained.get(&host).and_then(|owners| owners.first());
             let host = &site.inventory.hosts[host];

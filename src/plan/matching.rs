@@ -215,8 +215,8 @@ impl<'a> Matching<'a> {
     ///
     /// Returns the proof for each unsatisfied demand.
     pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<Cut>> {
-        let failed = demands.iter().filter_map(|demand| self.fill(*demand).err());
-        let mut failed: Vec<Cut> = failed.collect();
+        let mut failed: Vec<Cut> =
+            demands.iter().filter_map(|demand| self.fill(*demand).err()).collect();
         if failed.is_empty() {
             return Ok(());
         }

@@ -198,8 +198,8 @@ pub fn plan(
     let mut unneeded: BTreeSet<usize> = BTreeSet::new();
     let mut most_followed = None;
     loop {
-        let released = attempt.unfollowed.intersection(&planned.released);
-        let released: BTreeSet<usize> = released.copied().collect();
+        let released: BTreeSet<usize> =
+            attempt.unfollowed.intersection(&planned.released).copied().collect();
         if released.is_empty() {
             let unfollowed = planned.followed_in_vain(&unneeded);
             if unfollowed.is_empty() {

@@ -283,8 +283,8 @@ fn kinds(
     unwanted: &dyn Fn(&Labels) -> bool,
 ) -> Option<Vec<PurchasableKind>> {
     let hosts = &site.inventory.hosts;
-    let interfaces = demands.iter().flat_map(|demand| &demand.needs.interfaces);
-    let interfaces: BTreeSet<&str> = interfaces.copied().collect();
+    let interfaces: BTreeSet<&str> =
+        demands.iter().flat_map(|demand| &demand.needs.interfaces).copied().collect();
     let mut choices = Vec::new();
     for (index, demand) in demands.iter().enumerate() {
         let is_lacking = lacking.contains(&index);
@@ -298,8 +298,7 @@ fn kinds(
         if labels.is_empty() && is_lacking {
             return None;
         }
-        let namespace = demand.node_set.namespace.clone();
-        let namespace = namespace.unwrap_or_else(|| usual_namespace(hosts));
+        let namespace = demand.node_set.namespace.clone().unwrap_or_else(|| usual_namespace(hosts));
         for labels in labels {
             let keys = demand.needs.limiting_keys().into_iter();
             let open_keys: Vec<String> =

@@ -51,8 +51,7 @@ impl fmt::Display for QuotaUse {
         if self.used_by.is_empty() {
             return Ok(());
         }
-        let users = self.used_by.iter();
-        let users = users.map(|(cluster, count)| format!("{cluster} has {count}"));
+        let users = self.used_by.iter().map(|(cluster, count)| format!("{cluster} has {count}"));
         write!(f, " ({})", users.collect::<Vec<_>>().join(", "))
     }
 }

@@ -121,8 +121,7 @@ impl ShortageCauses {
         demand: &NodeSetDemand<'_>,
         limits: &DemandLimits,
     ) -> Self {
-        let keys = demand.node_set.topology_keys.iter().enumerate();
-        let keys = keys.filter(|_| limits.is_limited);
+        let keys = demand.node_set.topology_keys.iter().enumerate().filter(|_| limits.is_limited);
         let topology = keys.map(|(at, key)| (key.clone(), matching.domains(at, gone)));
         let excepted: BTreeSet<usize> = demand.kept.union(gone).copied().collect();
         // A further host helps in the right domain only.
@@ -271,11 +270,11 @@ pub(super) fn listed_refusals(
     let named: Vec<String> =
         listed.iter().take(RULES_SHOWN).map(|(hosts, rule)| format!("{hosts} {rule}")).collect();
     let further = listed.get(RULES_SHOWN..).unwrap_or_default();
-    let others = [(further, "other"), (by_several, "several")];
-    let others = others.into_iter().filter_map(|(refused, which)| {
-        let hosts: usize = refused.iter().map(|(hosts, _)| hosts).sum();
-        (hosts > 0).then(|| format!("{hosts} for {which} reasons"))
-    });
+    let others =
+        [(further, "other"), (by_several, "several")].into_iter().filter_map(|(refused, which)| {
+            let hosts: usize = refused.iter().map(|(hosts, _)| hosts).sum();
+            (hosts > 0).then(|| format!("{hosts} for {which} reasons"))
+        });
     match named.into_iter().chain(others).collect::<Vec<_>>().join(", ").split_once(' ') {
         Some((hosts, rules)) => format!(", {hosts} of them {rules}"),
         None => String::new(),

@@ -77,8 +77,8 @@ fn write_diff(path: &Utf8Path, change: &Change, mut write: impl FnMut(Style, Opt
         .map(|text| text.unwrap_or_default().split_inclusive('\n').collect::<Vec<&str>>());
     // A file written by a user may hold a Secret next to the change.
     let own = before.filter(|text| !layout::is_ours(text.as_bytes()));
-    let starts = old.iter().scan(0, |end, line| Some(mem::replace(end, *end + line.len())));
-    let starts: Vec<usize> = starts.collect();
+    let starts: Vec<usize> =
+        old.iter().scan(0, |end, line| Some(mem::replace(end, *end + line.len()))).collect();
     let is_secret = |at: Option<usize>| {
         let start = at.and_then(|at| starts.get(at).copied());
         own.zip(start.zip(at))

@@ -80,8 +80,8 @@ fn written(head: &str, comparison: &DiffReport, shares: usize) -> String {
     let warnings = problems(Severity::Warning);
     let start = fold_start(&counted(warnings.len(), "warning"));
     comment.add(warnings, [&start, FOLD_END], WARNINGS_UNTIL, ["", "warning"]);
-    let files = comparison.lines.iter().flatten();
-    let files: Vec<String> = files.map(|file| fenced("diff", &file.diff)).collect();
+    let files: Vec<String> =
+        comparison.lines.iter().flatten().map(|file| fenced("diff", &file.diff)).collect();
     let start = fold_start(&format!("Line by line: {}", counted(files.len(), "file")));
     comment.add(files, [&start, FOLD_END], LINES_UNTIL, ["the lines of ", "file"]);
     comment.finished()

@@ -69,8 +69,8 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<DiffLine> {
 
 /// Describes the change of an output, with the objects that an agent creates, changes and deletes.
 pub(super) fn output(change: &OutputChange, name: Name<'_>) -> DiffLine {
-    let effect = counts("object", &change.objects);
-    let effect = effect.unwrap_or_else(|| "no object changes".to_owned());
+    let effect =
+        counts("object", &change.objects).unwrap_or_else(|| "no object changes".to_owned());
     DiffLine::new(change.state, format!("output {}: {effect}", name(&change.output)))
 }
 

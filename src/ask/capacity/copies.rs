@@ -32,8 +32,8 @@ pub(super) fn copies(planned: &PlannedSite<'_>, clusters: &[&Cluster]) -> Vec<Cl
         let sets = sets(planned, &one);
         alike.iter().map(move |cluster| {
             let key = &cluster.key;
-            let scarce = sets.scarce.iter();
-            let scarce = scarce.map(|it| ScarceNodeSet { cluster: key.clone(), ..it.clone() });
+            let scarce =
+                sets.scarce.iter().map(|it| ScarceNodeSet { cluster: key.clone(), ..it.clone() });
             ClusterCopies {
                 cluster: key.clone(),
                 hosts: sets.hosts,

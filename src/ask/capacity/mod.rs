@@ -234,8 +234,7 @@ impl FromStr for CopyShare {
 impl Loss {
     /// Returns the numbers of lost quorums, of lacking hosts and of assigned ones.
     pub fn harm(&self) -> (usize, usize, usize) {
-        let quorums = self.control_planes.iter();
-        let quorums = quorums.filter(|lost| !lost.quorum.is_kept()).count();
+        let quorums = self.control_planes.iter().filter(|lost| !lost.quorum.is_kept()).count();
         let lacking = self.lacking.iter().map(LackingNodeSet::more).sum();
         (quorums, lacking, self.assigned)
     }
@@ -274,10 +273,10 @@ pub fn requested(
 ) -> Result<(Vec<Cluster>, Vec<Finding>), Error> {
     check_names(files, &generated.site)?;
     let (site, findings) = Site::read(files, generated.site.settings.clone())?;
-    let errors = findings
+    let errors: Vec<Finding> = findings
         .into_iter()
-        .filter(|finding| finding.is_error() && !generated.findings.contains(finding));
-    let errors: Vec<Finding> = errors.collect();
+        .filter(|finding| finding.is_error() && !generated.findings.contains(finding))
+        .collect();
     if errors.is_empty() {
         check_requests(files, &site)?;
     }

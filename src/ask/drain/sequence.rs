@@ -179,8 +179,8 @@ pub(super) fn steps(
 /// Returns whether all moves can be made if one of them is the first.
 fn may_go_first(state: &mut MoveState<'_>, open: &[HostMove], first: usize) -> bool {
     let rest = open.iter().enumerate().filter(|(at, _)| *at != first);
-    let order = std::iter::once(open[first]).chain(rest.map(|(_, step)| *step));
-    let order: Vec<HostMove> = order.collect();
+    let order: Vec<HostMove> =
+        std::iter::once(open[first]).chain(rest.map(|(_, step)| *step)).collect();
     let is_possible = state.make_all(&order);
     if is_possible {
         state.revert_all(&order);

@@ -40,8 +40,8 @@ pub(super) fn hardware_kinds(
         kind.free += usize::from(matches!(host.state, HostState::Free | HostState::Installed));
         host.hardware = Some(word);
     }
-    let kinds = kinds.into_iter().map(|(kind, counts)| HardwareKind { kind, ..counts });
-    let mut kinds: Vec<HardwareKind> = kinds.collect();
+    let mut kinds: Vec<HardwareKind> =
+        kinds.into_iter().map(|(kind, counts)| HardwareKind { kind, ..counts }).collect();
     if kinds.iter().all(|kind| kind.kind == UNKNOWN_KIND) {
         return Vec::new();
     }

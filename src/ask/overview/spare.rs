@@ -63,8 +63,8 @@ pub(in crate::ask) fn by_requirements<'s>(
         ((Needs::without_services(set).key(), cluster.interfaces(part.role)), node_set)
     }));
     let alike: Vec<Vec<PlacedNodeSet<'_>>> = alike.into_iter().map(|(_, sets)| sets).collect();
-    let needs = alike.iter().map(|sets| Needs::without_services(sets[0].2));
-    let needs: Vec<Needs<'_>> = needs.collect();
+    let needs: Vec<Needs<'_>> =
+        alike.iter().map(|sets| Needs::without_services(sets[0].2)).collect();
 
     let inventory = &site.inventory.hosts;
     let kinds =

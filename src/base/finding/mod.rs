@@ -151,8 +151,8 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     }));
     let merged = alike.into_iter().filter_map(|(_, alike)| {
         alike.into_iter().reduce(|mut merged, other| {
-            let more = other.clusters.into_iter().filter(|it| !merged.clusters.contains(it));
-            let more: Vec<ClusterKey> = more.collect();
+            let more: Vec<ClusterKey> =
+                other.clusters.into_iter().filter(|it| !merged.clusters.contains(it)).collect();
             merged.clusters.extend(more);
             merged
         })

@@ -106,8 +106,7 @@ fn on_forge(host: &str, path: &str) -> (String, String) {
             }
             None => {
                 // Bitbucket Server has this in URLs of HTTP alone, maybe below a path of its own.
-                let repo = path.strip_prefix("scm/");
-                let repo = repo.or_else(|| Some(path.rsplit_once("/scm/")?.1));
+                let repo = path.strip_prefix("scm/").or_else(|| Some(path.rsplit_once("/scm/")?.1));
                 let repo = repo.filter(|repo| repo.contains('/'));
                 (host.to_owned(), repo.unwrap_or(path).to_owned())
             }

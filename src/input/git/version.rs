@@ -59,8 +59,8 @@ fn name(repo: &Repository, directory: &Utf8Path) -> String {
         let name = Some(name).filter(|name| !name.contains('@'))?;
         Some(name.strip_suffix(".git").unwrap_or(name).to_owned())
     });
-    let directory_name = repo.workdir().and_then(Path::file_name);
-    let directory_name = directory_name.map(|name| name.to_string_lossy().into_owned());
+    let directory_name =
+        repo.workdir().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let mut names = remote_names.chain(directory_name);
     let name = names.find(|name| !name.is_empty());
     name.unwrap_or_else(|| directory.to_string())

@@ -170,8 +170,8 @@ impl Builds {
         }));
         // Kustomizations that others list are not built on their own, and neither are components.
         let inner: HashSet<&Utf8PathBuf> = nodes.values().flat_map(BuildNode::listed).collect();
-        let roots = nodes.values();
-        let roots = roots.filter(|it| !it.is_component() && !inner.contains(&it.directory));
+        let roots =
+            nodes.values().filter(|it| !it.is_component() && !inner.contains(&it.directory));
         let roots = roots.map(|BuildNode { directory, origin, .. }| BuildRoot {
             directory: directory.clone(),
             file: origin.file.clone(),

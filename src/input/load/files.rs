@@ -126,8 +126,7 @@ impl Files {
         directory: &Utf8Path,
         files: impl IntoIterator<Item = (impl AsRef<Utf8Path>, String)>,
     ) -> Self {
-        let files = files.into_iter();
-        let files = files.map(|(path, text)| (directory.join(path), text.into_bytes()));
+        let files = files.into_iter().map(|(path, text)| (directory.join(path), text.into_bytes()));
         let (directory, files) = (directory.to_owned(), StoredFiles::in_memory(files));
         Self { cover: Some(Arc::new(CoveringFiles { directory, files })), ..self }
     }

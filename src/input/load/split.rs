@@ -66,8 +66,8 @@ pub(crate) fn texts_of_documents(text: &str) -> impl Iterator<Item = &str> {
 fn markers(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     // Without the line break, which is so frequent that it would make the search slow.
-    let found = ["---", "..."].map(|marker| memchr::memmem::find_iter(bytes, marker));
-    let found = found.into_iter().flatten();
+    let found =
+        ["---", "..."].map(|marker| memchr::memmem::find_iter(bytes, marker)).into_iter().flatten();
     let behind_breaks = found.filter(|&at| at > 0 && bytes[at - 1] == b'\n');
     let mut starts: Vec<usize> = [0].into_iter().chain(behind_breaks).collect();
     starts.sort_unstable();

@@ -297,8 +297,8 @@ fn commit<'a>(repo: &'a Repository, revision: &str) -> Result<Commit<'a>, GitErr
             "the name of a revision is empty: name a commit, such as origin/main",
         ));
     }
-    let found = repo.revparse_single(revision);
-    let found = found.map_err(|error| no_such_revision(repo, revision, &error))?;
+    let found =
+        repo.revparse_single(revision).map_err(|error| no_such_revision(repo, revision, &error))?;
     found.peel_to_commit().map_err(|_| no_commit(revision, found.kind()))
 }
 

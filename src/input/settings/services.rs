@@ -74,8 +74,8 @@ impl TryFrom<String> for KubernetesVersion {
                 "invalid Kubernetes version `{text}`: write major and minor version in quotes, such as \"1.34\""
             )
         };
-        let numbers = text.strip_prefix('v').unwrap_or(&text).split('.');
-        let numbers: Result<Vec<u16>, _> = numbers.map(str::parse).collect();
+        let numbers: Result<Vec<u16>, _> =
+            text.strip_prefix('v').unwrap_or(&text).split('.').map(str::parse).collect();
         match numbers.map_err(|_| invalid())?.as_slice() {
             [1, minor] | [1, minor, _] => Ok(Self(*minor)),
             _ => Err(invalid()),

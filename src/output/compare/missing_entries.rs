@@ -40,8 +40,8 @@ impl ChangedOutput<'_> {
             |path| path.starts_with(output),
             |file| !self.changes.contains_key(file),
         );
-        let named_by_agents = self.site.wiring.named_by_agents.iter();
-        let named_by_agents = named_by_agents.filter(|(path, _)| path.starts_with(output));
+        let named_by_agents =
+            self.site.wiring.named_by_agents.iter().filter(|(path, _)| path.starts_with(output));
         let listed = entries.iter().filter_map(|entry| entry.path.as_deref());
         let applied = named_by_agents.clone().map(|(path, _)| path.as_path());
         let named: BTreeSet<&Utf8Path> = listed.chain(applied).collect();
@@ -107,8 +107,8 @@ impl ChangedOutput<'_> {
         let overlay = |root: &Utf8Path| site.settings.output.join(layout::declared_directory(root));
         path.strip_prefix(overlay("".into())).ok()?;
         let written = site.inventory.roots.values().map(|root| overlay(&root.directory));
-        let written = written.filter(|overlay| !named.contains(overlay.as_path()));
-        let written: Vec<Utf8PathBuf> = written.collect();
+        let written: Vec<Utf8PathBuf> =
+            written.filter(|overlay| !named.contains(overlay.as_path())).collect();
         Some(match written.as_slice() {
             [] => "remove this entry: sipgen writes no other overlay of hosts; an agent that prunes deletes hosts that \
                    nothing else applies"

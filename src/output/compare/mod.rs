@@ -156,8 +156,8 @@ pub fn compare(
     }
     let kept_files = kept.iter().map(|path| Utf8Path::new(*path));
     let files: Vec<&Utf8Path> = tree.keys().map(|path| &**path).chain(kept_files).collect();
-    let directories = above(files.iter().copied());
-    let directories: HashSet<&str> = directories.into_iter().map(Utf8Path::as_str).collect();
+    let directories: HashSet<&str> =
+        above(files.iter().copied()).into_iter().map(Utf8Path::as_str).collect();
     let clashing = files.iter().filter(|path| directories.contains(path.as_str()));
     let clashes: Vec<Finding> = clashing.map(|path| both(&output.join(path))).collect();
     if !clashes.is_empty() {

@@ -45,7 +45,7 @@ pub(super) fn render(
     let mut rendered = renderer.rendered;
     let hosts = hosts::render(site, cluster, placement, &rendered.host_metadata);
     rendered.tree.extend(hosts);
-    let findings = rendered.findings.into_iter();
-    let findings = findings.map(|finding| finding.for_cluster(&cluster.key)).collect();
+    let findings =
+        rendered.findings.into_iter().map(|finding| finding.for_cluster(&cluster.key)).collect();
     RenderedTemplates { findings, ..rendered }
 }

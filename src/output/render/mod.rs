@@ -123,8 +123,8 @@ pub fn render<'a>(site: &'a Site, plan: &Plan, templates: &Templates) -> Rendere
         }
         all.extend(rendered);
     }
-    let kept = site.state.files_of(unchanged);
-    let mut kept: BTreeSet<&str> = kept.chain(site.state.shared_files_of(&plan.frozen)).collect();
+    let mut kept: BTreeSet<&str> =
+        site.state.files_of(unchanged).chain(site.state.shared_files_of(&plan.frozen)).collect();
     if plan.frozen.is_empty() {
         all.extend(outputs::render_site(site, plan, templates));
     } else {

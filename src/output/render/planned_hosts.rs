@@ -147,12 +147,12 @@ pub(super) fn assigned_hosts<'a>(
 /// Returns declared hosts without a cluster whose manifests have labels, which are all removed, and
 /// released observed hosts, whose partial objects have no labels.
 pub(super) fn unassigned_hosts<'a>(site: &'a Site, plan: &'a Plan) -> Vec<PlannedHost<'a>> {
-    let unlabelled = plan.unlabelled.iter().filter_map(|key| site.inventory.host(key));
-    let unlabelled = unlabelled.map(|host| {
-        let labels = host.assignment.in_manifest.iter().map(|label| (label.into(), None));
-        let file = layout::UNLABELLED.to_owned();
-        PlannedHost { file, ..PlannedHost::new(site, host, labels.collect()) }
-    });
+    let unlabelled =
+        plan.unlabelled.iter().filter_map(|key| site.inventory.host(key)).map(|host| {
+            let labels = host.assignment.in_manifest.iter().map(|label| (label.into(), None));
+            let file = layout::UNLABELLED.to_owned();
+            PlannedHost { file, ..PlannedHost::new(site, host, labels.collect()) }
+        });
     let released = plan.released.iter().filter_map(|(key, release)| {
         let mut planned = PlannedHost::new(site, site.inventory.host(key)?, PatchedPairs::new());
         let by = release.by.as_ref().map(|by| (assignment::GIVEN_BACK_BY, by.to_string()));

@@ -59,8 +59,7 @@ pub(super) fn pinned(renderer: &mut Renderer<'_>) -> Vec<PinnedPool> {
                         "the IPPool {namespace}/{name} cannot keep {address} for host {}: {reason}",
                         host.key
                     );
-                    let finding = Finding::new(Code::PreAllocationConflict, message).at(place);
-                    let finding = finding.see(host.origin.name(), "the host").help(
+                    let finding = Finding::new(Code::PreAllocationConflict, message).at(place).see(host.origin.name(), "the host").help(
                         "correct the address of the host, or the ranges and `preAllocations` of the pool: Metal3 gives \
                          the Machine of this host another address than its services use",
                     );

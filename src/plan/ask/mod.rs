@@ -219,11 +219,10 @@ impl<'a> PlannedSite<'a> {
         let demands = self.demands(hypothesis, QuestionScope::Affected);
         let quotas = self.binding_quotas(&demands, &hypothesis.gone);
         let supply = self.supply(&hypothesis.gone);
-        let chosen = choose(self.site, supply, &demands, &quotas).into_iter();
-        let chosen: Result<Vec<ChosenHosts>, _> = chosen.collect();
+        let chosen: Result<Vec<ChosenHosts>, _> =
+            choose(self.site, supply, &demands, &quotas).into_iter().collect();
         let Ok(chosen) = chosen else { return Err(self.lacking(hypothesis)) };
-        let node_sets = demands.iter().zip(chosen);
-        let node_sets = node_sets.map(|(demand, chosen)| {
+        let node_sets = demands.iter().zip(chosen).map(|(demand, chosen)| {
             let node_set = (demand.cluster.key.clone(), demand.part.clone());
             (node_set, chosen.added)
         });
@@ -239,8 +238,8 @@ impl<'a> PlannedSite<'a> {
         let demands = self.demands(hypothesis, scope);
         let gone = &hypothesis.gone;
         let quotas = self.binding_quotas(&demands, gone);
-        let unserved = unserved(&self.classes, gone, &demands, &quotas);
-        let unserved = unserved.unwrap_or_else(|| self.unserved_anew(&demands, gone));
+        let unserved = unserved(&self.classes, gone, &demands, &quotas)
+            .unwrap_or_else(|| self.unserved_anew(&demands, gone));
         (demands, unserved)
     }
 
@@ -299,8 +298,7 @@ impl<'a> PlannedSite<'a> {
         demands: &[NodeSetDemand<'_>],
         gone: &BTreeSet<usize>,
     ) -> Vec<QuotaUse> {
-        let owned = gone.iter();
-        let owned = owned.filter_map(|host| Some((*host, *self.owners.get(host)?)));
+        let owned = gone.iter().filter_map(|host| Some((*host, *self.owners.get(host)?)));
         let mut quotas = self.quotas.binding(demands, owned);
         if self.may_move {
             let all = quotas::all(self.site, self.plan).into_iter();

@@ -99,8 +99,8 @@ impl<'a> Candidates<'a> {
                 .flat_map(|choice| choice.classes.iter().map(move |class| (*class, choice.domain)));
             // All hosts of a class may be gone.
             for (class, domain) in all.filter(|(class, _)| problem.capacities[*class] > 0) {
-                let values = keys.iter();
-                let values = values.filter_map(|key| Some((*key, instance.value(class, *key)?)));
+                let values =
+                    keys.iter().filter_map(|key| Some((*key, instance.value(class, *key)?)));
                 let limits = values.map(|(key, value)| self.number(key, value)).collect();
                 classes.push(Candidate { class, domain, tier, limits });
             }

@@ -93,8 +93,8 @@ impl LocalSearch<'_> {
             let domain = self.instance.value(class, key)?;
             Some(hosts.get(domain).copied().unwrap_or_default())
         };
-        let crowds = picks.filter_map(|pick| Some((count(pick.class)?, pick.class)));
-        let mut crowds: Vec<(usize, usize)> = crowds.collect();
+        let mut crowds: Vec<(usize, usize)> =
+            picks.filter_map(|pick| Some((count(pick.class)?, pick.class))).collect();
         crowds.sort_unstable_by_key(|crowd| Reverse(*crowd));
         crowds.dedup();
         let (largest, _) = *crowds.first()?;

@@ -26,10 +26,9 @@ impl CrossingSearch<'_> {
     /// Returns the quota that leaves a cluster the most hosts short; of equal ones, the first.
     pub(super) fn quota_excess(&self, cluster: &[usize]) -> Option<QuotaExcess> {
         let demands = &self.instance.problem.demands;
-        let quotas = cluster.iter().flat_map(|demand| &demands[*demand].quotas);
-        let quotas: BTreeSet<usize> = quotas.copied().collect();
-        let excesses = quotas.into_iter().rev();
-        let excesses = excesses.filter_map(|quota| self.excess_of(quota, cluster));
+        let quotas: BTreeSet<usize> =
+            cluster.iter().flat_map(|demand| &demands[*demand].quotas).copied().collect();
+        let excesses = quotas.into_iter().rev().filter_map(|quota| self.excess_of(quota, cluster));
         excesses.max_by_key(|excess| excess.lacking)
     }
 

@@ -289,8 +289,8 @@ impl LinearRows {
         let variables: Vec<Variable> =
             bounds.iter().map(|most| program.add_integer_var(0.0, bound(most))).collect();
         for LinearRow { terms, comparison, bound } in rows {
-            let terms = terms.iter().map(|(at, factor)| (variables[*at], *factor as f64));
-            let terms: Vec<(Variable, f64)> = terms.collect();
+            let terms: Vec<(Variable, f64)> =
+                terms.iter().map(|(at, factor)| (variables[*at], *factor as f64)).collect();
             program.add_constraint(terms, *comparison, *bound as f64);
         }
         let mut nodes = 1;

@@ -380,8 +380,8 @@ impl CrossingSearch<'_> {
         let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
         let mut usable: HashMap<usize, bool> = HashMap::new();
         for demand in &core.demands {
-            let taken = candidates.taken[*demand].iter().filter(|limit| limits.contains(limit));
-            let taken: Vec<&Limit> = taken.collect();
+            let taken: Vec<&Limit> =
+                candidates.taken[*demand].iter().filter(|limit| limits.contains(limit)).collect();
             for candidate in candidates.pool(problem.demands[*demand].pool) {
                 if problem.may_have(*demand, candidate.class)
                     && !candidate.limits.iter().any(|limit| taken.contains(&limit))

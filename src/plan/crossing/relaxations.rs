@@ -14,8 +14,8 @@ use crate::base::grouping::grouped_in_order;
 /// Returns for each crossing key the problem with the domains of that key; without any, the problem
 /// without its quotas.
 pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<MatchingProblem> {
-    let keys = instance.pools.iter().flat_map(|pool| &pool.crossing).copied();
-    let keys: BTreeSet<usize> = keys.collect();
+    let keys: BTreeSet<usize> =
+        instance.pools.iter().flat_map(|pool| &pool.crossing).copied().collect();
     if keys.is_empty() {
         return vec![instance.problem.clone()];
     }

@@ -131,8 +131,8 @@ fn not_reserved_for_others(_: usize, host: &Host, needs: &Needs<'_>) -> Option<R
 /// Requires the labels of the labelSelector. A label with a variable leaves the answer open, unless
 /// another one decides.
 fn selected(_: usize, host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    let unmatched = needs.requirements.iter();
-    let mut unmatched = unmatched.filter(|(requirement, _)| !requirement.matches(&host.labels));
+    let mut unmatched =
+        needs.requirements.iter().filter(|(requirement, _)| !requirement.matches(&host.labels));
     let (_, first) = unmatched.clone().next().filter(|_| needs.named().is_none())?;
     let is_decided = |(requirement, _): &&(Expression, Arc<str>)| !is_variable(host, requirement);
     match unmatched.find(is_decided) {

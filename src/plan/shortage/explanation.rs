@@ -107,8 +107,8 @@ fn by_rule(site: &Site, refusals: &[(usize, Option<Refusal>)]) -> Vec<HostsRefus
         let host = site.inventory.hosts[*host].key.clone();
         Some((refusal.as_ref()?.rule(), host))
     }));
-    let rules = by_rule.into_iter();
-    let rules = rules.map(|(rule, hosts)| HostsRefusedByRule { rule, hosts: hosts.into() });
+    let rules =
+        by_rule.into_iter().map(|(rule, hosts)| HostsRefusedByRule { rule, hosts: hosts.into() });
     let mut rules: Vec<HostsRefusedByRule> = rules.collect();
     rules.sort_by_key(|refused| std::cmp::Reverse(refused.hosts.len()));
     rules

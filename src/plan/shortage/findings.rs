@@ -153,8 +153,8 @@ pub(in crate::plan) fn machine_shortages<'a>(
         let who = if others.is_empty() {
             first.part.to_string()
         } else {
-            let names = demands.iter().flat_map(|demand| &demand.part.node);
-            let names: Vec<&NodeName> = names.collect();
+            let names: Vec<&NodeName> =
+                demands.iter().flat_map(|demand| &demand.part.node).collect();
             let named = some_of(names.iter(), MACHINES_SHOWN);
             format!("{} {role} machines ({named})", names.len())
         };

@@ -261,8 +261,8 @@ fn cluster_harms(review: &ClusterReview) -> Vec<Harm> {
         all.sort_by(in_order);
         harms.push(Harm::ClusterDeleted { cluster: cluster(), hosts: all });
     }
-    let in_use = hosts.going();
-    let in_use = in_use.filter_map(|it| ConsumedHost::new(&it.host, &it.consumer, &it.part.node));
+    let in_use =
+        hosts.going().filter_map(|it| ConsumedHost::new(&it.host, &it.consumer, &it.part.node));
     let in_use = non_empty(in_use);
     harms.extend(in_use.map(|hosts| Harm::ConsumedHostGivenBack { cluster: cluster(), hosts }));
     let gone = hosts.going().filter(|it| it.reason == Some(ReleaseReason::Gone) && !it.use_known);

@@ -294,8 +294,8 @@ pub(super) fn changes(
 /// Reads the hosts in changed files of clusters, in natural order.
 fn entries_by_host(files: &BTreeMap<ClusterKey, ChangedFiles<'_>>) -> Vec<(HostKey, HostEntries)> {
     let files = files.values().flatten().filter(|(path, _)| has_hosts(path));
-    let texts = files.flat_map(|(path, texts)| (0..).zip(texts).map(move |it| (*path, it)));
-    let texts: Vec<(&Utf8Path, (usize, &Option<&str>))> = texts.collect();
+    let texts: Vec<(&Utf8Path, (usize, &Option<&str>))> =
+        files.flat_map(|(path, texts)| (0..).zip(texts).map(move |it| (*path, it))).collect();
     let read = |(path, (side, text)): (&Utf8Path, (usize, &Option<&str>))| {
         let hosts = text.map(|text| entries(path, text)).unwrap_or_default();
         hosts.into_iter().map(move |host| (side, host))

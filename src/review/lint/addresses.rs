@@ -82,8 +82,8 @@ pub(super) fn host_addresses(site: &Site, clusters: &[&Cluster]) -> Vec<Finding>
 /// services or installers reach them.
 pub(super) fn shared_addresses(site: &Site, plan: &Plan, clusters: &[&Cluster]) -> Vec<Finding> {
     let hosts = &site.inventory.hosts;
-    let interfaces = services(clusters).filter_map(|(_, service)| service.interface.as_deref());
-    let interfaces: BTreeSet<&str> = interfaces.collect();
+    let interfaces: BTreeSet<&str> =
+        services(clusters).filter_map(|(_, service)| service.interface.as_deref()).collect();
     let per_host = hosts.iter().enumerate().flat_map(|(index, host)| {
         // Inspected addresses come and go.
         let given = host.network.addresses.iter();

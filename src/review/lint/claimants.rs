@@ -95,8 +95,8 @@ fn rival_claims<'c>(
         let matching = (0..hosts.len()).filter(|host| claimant.matches(&hosts[*host]));
         groups.entry(matching.collect()).or_default().push((claimant, claimant.machines));
     }
-    let groups = groups.into_iter().map(|(matching, claims)| RivalClaims { matching, claims });
-    let mut groups: Vec<RivalClaims<'_>> = groups.collect();
+    let mut groups: Vec<RivalClaims<'_>> =
+        groups.into_iter().map(|(matching, claims)| RivalClaims { matching, claims }).collect();
     groups.sort_by_key(|group| group.matching.len());
     let mut has_user = assigned.clone();
     for RivalClaims { matching, claims } in &mut groups {

@@ -251,8 +251,7 @@ fn matching<'h>(hosts: &[&'h Host], label: Option<&SelectorLabel>) -> Vec<&'h Ho
 
 /// Returns the label of most hosts whose value has one of these words.
 fn label_with(hosts: &[&Host], words: &[&str]) -> Option<SelectorLabel> {
-    let labels = hosts.iter().flat_map(|host| &host.labels);
-    let labels = labels.filter(|(key, value)| {
+    let labels = hosts.iter().flat_map(|host| &host.labels).filter(|(key, value)| {
         is_label(key, value) && words.iter().any(|word| value.contains(word))
     });
     let (key, value) = most_frequent(labels)?;

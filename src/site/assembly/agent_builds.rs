@@ -146,8 +146,8 @@ fn by_directory(
     let agents = Agents::new(repo, settings, all_builds, objects, listing);
     let applied = agents.applied.into_iter().filter(AppliedDirectory::is_of_site);
     let changes = applied.filter_map(|applied| Some(*applied.changes?));
-    let changes = changes.filter(|it| !others.contains(&it.build.written_origin()));
-    let changes: Vec<BuildChanges> = changes.collect();
+    let changes: Vec<BuildChanges> =
+        changes.filter(|it| !others.contains(&it.build.written_origin())).collect();
     let variables = naming.variables(changes.iter())?;
     let output = &settings.output;
     let overlays = all_builds.roots().map(|root| {

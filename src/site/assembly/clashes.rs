@@ -111,8 +111,8 @@ fn dex_storage(site: &Site) -> Vec<Finding> {
             "use one namespace per tenant with auth: the instances share signing keys and tokens",
         );
         let mut places = users.iter().map(|(cluster, service)| cluster.origin.at(service.route()));
-        let finding = finding.at_each(places.next());
-        let finding = finding.see_each(places.map(|place| (place, "another one")));
+        let finding =
+            finding.at_each(places.next()).see_each(places.map(|place| (place, "another one")));
         finding.for_clusters(users.iter().map(|(cluster, _)| &cluster.key))
     };
     shared.map(describe).collect()

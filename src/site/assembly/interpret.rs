@@ -56,8 +56,8 @@ fn kustomization(document: &Document<'_>) -> Option<ReadObject> {
             return Some(unreadable_object(document, kind, &error, "kustomization"));
         }
     };
-    let refusal = kustomize::refusal(document, &written, decoded.as_ref().ok());
-    let refusal = refusal.filter(|_| !is_template);
+    let refusal =
+        kustomize::refusal(document, &written, decoded.as_ref().ok()).filter(|_| !is_template);
     let (why, place) = match (decoded, refusal) {
         (Ok(kustomization), refusal) => {
             let content = KustomizationContent { kustomization, refusal };
@@ -176,8 +176,8 @@ fn bare_metal_host(document: &Document<'_>) -> Option<ReadObject> {
         Ok(host) => misspelled_object(document, Some(host.api_version)),
         Err(_) if document.looks_like_template() => None,
         Err(error) => {
-            let finding = unreadable(&document.origin, &error, host::KIND);
-            let finding = finding.see_each(changed_to_no_text(document));
+            let finding = unreadable(&document.origin, &error, host::KIND)
+                .see_each(changed_to_no_text(document));
             Some(ReadObject::unreadable(document, UnreadableKind::Host, finding))
         }
     }

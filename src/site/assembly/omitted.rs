@@ -53,12 +53,12 @@ impl Concern<'_> {
         });
         let objects: Vec<_> = requests.chain(parts).collect();
         let listed = objects.iter().map(|(origin, ..)| *origin);
-        let manifests = objects.iter().filter(|(origin, metadata, _)| {
-            self.is_loose(origin) && live_field(metadata).is_none()
-        });
-        let manifests = manifests.map(|(origin, _, (kind, namespace, name))| {
-            (*origin, format!("{kind} `{namespace}/{name}`"))
-        });
+        let manifests = objects
+            .iter()
+            .filter(|(origin, metadata, _)| self.is_loose(origin) && live_field(metadata).is_none())
+            .map(|(origin, _, (kind, namespace, name))| {
+                (*origin, format!("{kind} `{namespace}/{name}`"))
+            });
         self.omitted(listed, manifests, Code::RequestPartUnowned)
     }
 

@@ -188,8 +188,8 @@ pub(crate) fn document_secret(
 /// Returns whether a Secret has values in plain text. Those of a resource set are manifests.
 fn has_plain_value(secret: &SecretManifest, is_resource_set: bool) -> bool {
     let is_of_argocd = secret.is_of_argocd();
-    let applied = secret.metadata.annotations.iter().flatten();
-    let mut applied = applied.filter(|(key, _)| *key == LAST_APPLIED);
+    let mut applied =
+        secret.metadata.annotations.iter().flatten().filter(|(key, _)| *key == LAST_APPLIED);
     let is_plain_manifest = |text: &Value| {
         let object = text.as_str().and_then(yaml::parse::<Value>);
         object.is_some_and(|object| !is_without_secret(&object, None))

@@ -150,8 +150,8 @@ impl AgentObject {
     pub(crate) fn find_omitted(objects: &mut [Self], builds: &Builds) {
         let files: Vec<Arc<Utf8Path>> = objects.iter().map(|it| it.origin.file.clone()).collect();
         let is_listed = |file: &Utf8Path| !builds.reach(file).is_empty();
-        let listed = files.iter().filter(|file| is_listed(file)).filter_map(|file| file.parent());
-        let listed: BTreeSet<&Utf8Path> = listed.collect();
+        let listed: BTreeSet<&Utf8Path> =
+            files.iter().filter(|file| is_listed(file)).filter_map(|file| file.parent()).collect();
         for object in objects.iter_mut().filter(|object| !is_listed(&object.origin.file)) {
             object.omitted_by = builds.forgetful(&object.origin.file, &listed);
         }

@@ -253,8 +253,8 @@ pub(super) fn from_argocd_settings(repo: &DeliveryRepo<'_>, project: &str) -> Ve
     };
     let rules =
         |data: &Value, key: &str| -> Option<Value> { yaml::parse(data.get(key)?.as_str()?) };
-    let projects = repo.context.argocd_projects.iter();
-    let mut projects = projects.filter(|(_, it)| it.metadata.name == project);
+    let mut projects =
+        repo.context.argocd_projects.iter().filter(|(_, it)| it.metadata.name == project);
     // Of two with one name, at least one is another base cluster's.
     let only = projects.next().filter(|_| projects.next().is_none());
     let mut options =

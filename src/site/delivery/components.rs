@@ -97,8 +97,8 @@ fn root_component(
         findings.push(misplaced(listing, what).help(help));
     }
     if let [(first, _), (second, _), ..] = included[..] {
-        let finding = misplaced(second, "included twice, so its patches are applied twice");
-        let finding = finding.see(first.place.clone(), "the other line");
+        let finding = misplaced(second, "included twice, so its patches are applied twice")
+            .see(first.place.clone(), "the other line");
         let help = "keep one of the lines, in a kustomization that reaches every host";
         findings.push(finding.help(help));
     }
@@ -125,8 +125,7 @@ fn root_component(
             } else {
                 line_to_add(repo, component, &lowest, "move the line: ")
             };
-            let shown = missing.iter().take(SHOWN);
-            let shown = shown.map(|host| (host.origin.name(), "out of reach"));
+            let shown = missing.iter().take(SHOWN).map(|host| (host.origin.name(), "out of reach"));
             findings.push(misplaced(listing, &what).help(help).see_each(shown));
         }
     } else if listings.is_empty() {

@@ -150,8 +150,7 @@ impl OutputApplier {
             false => "sipgen writes no object for it",
         };
         let message = format!("{} applies {path}: {what}", self.by);
-        let finding = Finding::new(Code::DeliveredElsewhere, message);
-        let finding = finding.at(self.place.clone()).help(if is_service {
+        let finding = Finding::new(Code::DeliveredElsewhere, message).at(self.place.clone()).help(if is_service {
             "apply the directory of the whole cluster instead, or nothing of it"
         } else if directory.is_of(&layout::all_observed()) {
             "it must never prune, because deleted hosts are powered off, and waits for services only by `dependsOn` or sync waves; to use sipgen's own object, hand over as in docs/how-to/existing-repo.md"

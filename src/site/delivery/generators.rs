@@ -233,8 +233,8 @@ fn cluster_parameters(
 ) -> impl Iterator<Item = Parameters> {
     let is_selector =
         |by: &&LabelSelector| by.match_labels.is_some() || by.match_expressions.is_some();
-    let selector = generator.selector.as_ref().filter(is_selector);
-    let selector = selector.map(|by| Selector::try_from(by.clone()));
+    let selector =
+        generator.selector.as_ref().filter(is_selector).map(|by| Selector::try_from(by.clone()));
     let is_selected = |cluster: &&ArgocdCluster| match &selector {
         None => true,
         Some(by) => by.as_ref().is_ok_and(|by| by.matches(&cluster.labels)),

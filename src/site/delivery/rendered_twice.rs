@@ -320,8 +320,8 @@ impl ReachedContent<'_> {
     /// Returns the help that keeps the object's components, whose paths are relative to its own.
     fn moved_components(&self, directory: &Utf8Path) -> String {
         let components = self.applied.components.iter();
-        let paths = components.map(|(path, _)| listed(relative(directory, path).as_str()));
-        let paths: Vec<String> = paths.collect();
+        let paths: Vec<String> =
+            components.map(|(path, _)| listed(relative(directory, path).as_str())).collect();
         if paths.is_empty() {
             return String::new();
         }

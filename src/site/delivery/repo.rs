@@ -113,8 +113,8 @@ impl<'a> DeliveryRepo<'a> {
             let all = known.iter().chain(self.generator_files());
             let directories: BTreeSet<&Utf8Path> =
                 all.flat_map(|file| file.ancestors().skip(1)).collect();
-            let in_source = directories.into_iter();
-            let in_source = in_source.map(|directory| self.settings.argocd.path.join(directory));
+            let in_source =
+                directories.into_iter().map(|directory| self.settings.argocd.path.join(directory));
             let is_hidden = |path: &Utf8PathBuf| path.iter().any(|part| part.starts_with('.'));
             in_source.filter(|directory| !is_hidden(directory)).collect()
         })
@@ -127,8 +127,7 @@ impl<'a> DeliveryRepo<'a> {
         top: &'b Utf8Path,
     ) -> Vec<(Utf8PathBuf, Listing<'b>)> {
         let mut listings = self.builds.listings_below(top);
-        let added = self.added.iter();
-        let added = added.filter(|(listed, ..)| listed.starts_with(top));
+        let added = self.added.iter().filter(|(listed, ..)| listed.starts_with(top));
         listings.extend(added.map(|(listed, place, directory)| {
             let (place, among) = (place.clone(), ListField::Components(usize::MAX));
             let listing = Listing { directory, place, among };

@@ -143,8 +143,8 @@ impl HostChoice {
 impl BoughtHosts {
     /// Returns their manifests. Names are new to the site.
     pub(crate) fn manifests(&self, site: &Site) -> Stream {
-        let namespace = self.namespace.clone();
-        let namespace = namespace.unwrap_or_else(|| usual_namespace(&site.inventory.hosts));
+        let namespace =
+            self.namespace.clone().unwrap_or_else(|| usual_namespace(&site.inventory.hosts));
         let is_known = |name: &str| {
             let mut hosts = site.inventory.hosts.iter();
             hosts.any(|host| host.key.name.as_str() == name)

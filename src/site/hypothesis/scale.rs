@@ -66,8 +66,8 @@ impl Scale {
             |part: &Part| part.node.is_none() && name(part).eq_ignore_ascii_case(&self.node_set);
         let found = cluster.node_sets.iter_mut().find(|(part, _)| is_meant(part));
         let Some((part, node_set)) = found else {
-            let known = cluster.node_sets.keys().filter(|part| part.node.is_none());
-            let known: Vec<String> = known.map(name).collect();
+            let known: Vec<String> =
+                cluster.node_sets.keys().filter(|part| part.node.is_none()).map(name).collect();
             let known = known_names(&known, known.len());
             let (cluster, node_set) = (self.cluster.clone(), self.node_set.clone());
             return Err(UnknownSubject::NodeSet { cluster, node_set, known });

@@ -51,8 +51,8 @@ pub(crate) fn applied_in_full(
 /// Returns the name and the description of the Kustomization that last applied a host.
 fn flux_kustomization(live: &Metadata) -> (Option<&str>, String) {
     let Some(name) = live.label(FLUX_NAME) else { return (None, "Flux".to_owned()) };
-    let namespace = live.label(FLUX_NAMESPACE).map(|namespace| format!("{namespace}/"));
-    let namespace = namespace.unwrap_or_default();
+    let namespace =
+        live.label(FLUX_NAMESPACE).map(|namespace| format!("{namespace}/")).unwrap_or_default();
     (Some(name), format!("the Flux Kustomization {namespace}{name}"))
 }
 

@@ -252,8 +252,8 @@ fn bmc_addresses(hosts: &[Host]) -> Vec<Finding> {
         let address: IpAddr = registration::bmc_address(host)?.ok()?.host.parse().ok()?;
         Some(address.to_canonical())
     };
-    let bmcs = hosts.iter().filter_map(|host| Some((bmc_ip(host)?, host)));
-    let bmcs: HashMap<IpAddr, &Host> = bmcs.collect();
+    let bmcs: HashMap<IpAddr, &Host> =
+        hosts.iter().filter_map(|host| Some((bmc_ip(host)?, host))).collect();
     let describe = |host: &Host| {
         let mut shared = host.addresses().filter_map(|it| Some((it, *bmcs.get(&it)?)));
         let (address, other) = shared.next()?;

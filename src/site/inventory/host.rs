@@ -255,8 +255,8 @@ impl Host {
     }
 
     fn address_in_network_data(&self, interface: &str) -> Result<IpAddr, NoAddressReason> {
-        let data = self.network.data.as_ref();
-        let data = data.map_err(|reason| NoAddressReason::NoData(reason.clone()))?;
+        let data =
+            self.network.data.as_ref().map_err(|reason| NoAddressReason::NoData(reason.clone()))?;
         Ok(data.address(interface)?)
     }
 }

@@ -192,8 +192,8 @@ impl HostDescriptions {
         settings: &Settings,
         findings: &mut Vec<Finding>,
     ) -> Vec<Arc<Tenants>> {
-        let matching = settings.reservations.iter();
-        let matching = matching.filter(|reservation| reservation.matches(labels));
+        let matching =
+            settings.reservations.iter().filter(|reservation| reservation.matches(labels));
         let mut all: Vec<Tenants> = matching.map(Reservation::tenants).collect();
         if let Some((document, text)) = self.annotated(RESERVED_FOR) {
             match text.parse() {

@@ -117,8 +117,8 @@ impl PreviousOutput {
         let is_read = |(path, kind): &&(Utf8PathBuf, EntryKind)| {
             *kind == EntryKind::File && !layout::is_leftover(path)
         };
-        let files = entries.iter().filter(is_read);
-        let files: Vec<Utf8PathBuf> = files.map(|(path, _)| path.clone()).collect();
+        let files: Vec<Utf8PathBuf> =
+            entries.iter().filter(is_read).map(|(path, _)| path.clone()).collect();
         // Only files of hosts are parsed. Services are most of the output, and are scanned as
         // bytes.
         let look = |file: &Utf8Path, content: &[u8]| {
@@ -252,8 +252,8 @@ impl PreviousOutput {
         clusters: impl IntoIterator<Item = &'k ClusterKey>,
     ) -> impl Iterator<Item = &'s str> {
         let clusters = clusters.into_iter();
-        let directories = clusters.filter_map(|cluster| self.shared.get(cluster));
-        let directories: BTreeSet<&Utf8PathBuf> = directories.flatten().collect();
+        let directories: BTreeSet<&Utf8PathBuf> =
+            clusters.filter_map(|cluster| self.shared.get(cluster)).flatten().collect();
         let files = directories.into_iter().flat_map(|directory| {
             let from = self.shared_files.range(directory.clone()..);
             from.take_while(move |file| file.starts_with(directory))

@@ -30,16 +30,15 @@ pub(crate) fn check(hardware: &HardwareRequest) -> Result<HardwareRequirements, 
     let models = check.text(model, "cpu.model");
     let vendor = system_vendor.clone().unwrap_or_default();
     let bios = firmware.clone().and_then(|firmware| firmware.bios).unwrap_or_default();
-    let texts = [
+    let texts: BTreeMap<HardwareText, TextPattern> = [
         (HardwareText::Manufacturer, vendor.manufacturer, "systemVendor.manufacturer"),
         (HardwareText::ProductName, vendor.product_name, "systemVendor.productName"),
         (HardwareText::BiosVendor, bios.vendor, "firmware.bios.vendor"),
         (HardwareText::BiosVersion, bios.version, "firmware.bios.version"),
-    ];
-    let texts = texts.into_iter().filter_map(|(what, found, path)| {
-        Some((what, TextPattern::whole(&check.text(found, path)?)))
-    });
-    let texts: BTreeMap<HardwareText, TextPattern> = texts.collect();
+    ]
+    .into_iter()
+    .filter_map(|(what, found, path)| Some((what, TextPattern::whole(&check.text(found, path)?))))
+    .collect();
     let required = HardwareRequirements {
         cpu,
         memory_mib: check.size(memory.as_ref(), quantity::mebibytes, "memory"),

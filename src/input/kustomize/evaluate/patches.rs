@@ -95,8 +95,8 @@ impl BuildEvaluation<'_> {
         };
         let texts = node.listed_in(list, texts);
         let texts = texts.map(|(place, text)| (place, Ok(PatchEntry::from_text(text))));
-        let patches = node.listed_in(list, patches);
-        let patches = patches.map(|(place, patch)| (place, PatchEntry::new(patch)));
+        let patches =
+            node.listed_in(list, patches).map(|(place, patch)| (place, PatchEntry::new(patch)));
         let mut entries = texts.chain(patches).peekable();
         if entries.peek().is_none() {
             return Ok(());

@@ -54,8 +54,8 @@ impl Builds {
                 || node.kustomization.components.iter().flatten().any(is_foreign)
         };
         let changed = self.nodes.iter().filter(changes).map(|(directory, _)| directory);
-        let remade = wanted.remade.iter();
-        let remade = remade.filter_map(|file| Some(self.reached.get_key_value(&**file)?.0));
+        let remade =
+            wanted.remade.iter().filter_map(|file| Some(self.reached.get_key_value(&**file)?.0));
         let mut pending: Vec<&Utf8PathBuf> = changed.chain(remade).collect();
         let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
         let mut files: HashSet<&Utf8PathBuf> = HashSet::new();

@@ -200,8 +200,8 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 
 /// Returns all directories to apply, in order.
 fn deliveries(output: &Output<'_>, agent: GitopsAgent) -> Vec<Delivery> {
-    let definitions = output.below(layout::CRDS, DirectoryContent::Definitions, "crds.yaml");
-    let definitions: Vec<Delivery> = definitions.collect();
+    let definitions: Vec<Delivery> =
+        output.below(layout::CRDS, DirectoryContent::Definitions, "crds.yaml").collect();
     let clusters = output.clusters.iter();
     let mut all: Vec<Delivery> =
         clusters.flat_map(|cluster| output.cluster(cluster, &definitions)).collect();
@@ -255,10 +255,10 @@ impl<'a> Output<'a> {
         object_file: &str,
     ) -> impl Iterator<Item = Delivery> {
         let from = self.present.range(parent..).map(|file| Utf8Path::new(*file));
-        let directories = from.take_while(move |file| file.as_str().starts_with(parent));
-        let directories = directories.filter(|file| {
-            file.iter().count() == 3 && file.file_name() == Some(layout::KUSTOMIZATION)
-        });
+        let directories =
+            from.take_while(move |file| file.as_str().starts_with(parent)).filter(|file| {
+                file.iter().count() == 3 && file.file_name() == Some(layout::KUSTOMIZATION)
+            });
         let directories = directories.filter_map(Utf8Path::parent);
         directories.filter_map(move |directory| {
             let name = self.names.name(parent, directory.file_name().unwrap_or_default(), true);
@@ -288,10 +288,10 @@ impl<'a> Output<'a> {
             (DirectoryContent::Installer, hosts.collect())
         } else {
             let above = format!("{directory}/");
-            let files = self.present.range(above.as_str()..);
-            let files = files.take_while(|file| file.starts_with(&above));
-            let required = files.filter_map(|file| required_definitions(Utf8Path::new(*file)));
-            let required: BTreeSet<&str> = required.collect();
+            let files =
+                self.present.range(above.as_str()..).take_while(|file| file.starts_with(&above));
+            let required: BTreeSet<&str> =
+                files.filter_map(|file| required_definitions(Utf8Path::new(*file))).collect();
             let required = crds.iter().filter(|it| required.contains(it.directory.as_str()));
             (DirectoryContent::Services, required.map(name).collect())
         };

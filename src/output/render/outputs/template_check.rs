@@ -36,8 +36,8 @@ fn mistakes(
     let files: Vec<&Utf8Path> =
         templates.own_below(&template_directory(name)).map(|(_, file)| file).collect();
     if files.is_empty() && !output.adds_metadata() {
-        let directory = settings.templates.clone().unwrap_or_default();
-        let directory = directory.join(template_directory(name));
+        let directory =
+            settings.templates.clone().unwrap_or_default().join(template_directory(name));
         let message = format!("output `{name}` has no templates: `{directory}` has no files");
         let help = "add a template; for its values run `sipgen template values outputs`";
         return vec![Finding::new(Code::InvalidSetting, message).at(place).help(help)];

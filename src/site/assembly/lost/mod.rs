@@ -94,8 +94,7 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
     let (emptied, texts): (Vec<_>, Vec<_>) =
         texts.into_iter().partition(|text| unread_texts::decides_about_others(text.file()));
     // It may have listed, named or selected any object.
-    let emptied = emptied.into_iter().next();
-    let emptied = emptied.map(|text| {
+    let emptied = emptied.into_iter().next().map(|text| {
         let file = text.file().clone();
         UnreadPlace::restorable(text.place, &text.why, &file)
     });
@@ -112,8 +111,8 @@ pub(super) fn unproven(known: &AbsenceEvidence<'_>) -> Result<Vec<Finding>, Read
                 return Ok(Some(unread));
             }
         }
-        let unread_in_build = lost.builds.iter().find_map(|it| unread_builds.get(it));
-        let unread_in_build = unread_in_build.or(emptied.as_ref()).cloned();
+        let unread_in_build =
+            lost.builds.iter().find_map(|it| unread_builds.get(it)).or(emptied.as_ref()).cloned();
         let is_renamed = known.has_new_name(&sources);
         if !sources.is_empty() && !is_renamed {
             return Ok(unread_in_build);

@@ -136,8 +136,8 @@ impl<'a> AbsenceEvidence<'a> {
         });
         let cluster_directories =
             cluster_directories.filter(|(directory, _)| !wiring.delivered.has(directory));
-        let roots = site.inventory.roots.iter();
-        let roots = roots.filter(|(index, _)| !wiring.applied.contains(index));
+        let roots =
+            site.inventory.roots.iter().filter(|(index, _)| !wiring.applied.contains(index));
         let declared = roots.map(|(_, root)| {
             (layout::declared_directory(&root.directory), layout::DECLARED_OBJECTS.to_owned())
         });

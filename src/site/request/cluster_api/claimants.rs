@@ -49,9 +49,8 @@ pub(crate) fn claimed_by_machines(
     inventory: &Inventory,
     clusters: &BTreeSet<ClusterKey>,
 ) -> Vec<Result<Claimant, Finding>> {
-    let users = inventory.hosts.iter();
     let users: HashSet<(&str, &str)> =
-        users.filter_map(|host| host.live.usage.as_ref()?.machine()).collect();
+        inventory.hosts.iter().filter_map(|host| host.live.usage.as_ref()?.machine()).collect();
     // A Machine of OpenShift is the consumer itself.
     let has_host = |namespace: &Namespace, name: &str, spec: &MachineSpec| {
         let machine =

@@ -257,8 +257,7 @@ impl RequestValidation<'_, '_> {
         if is_asked(metadata, context.settings) {
             mistakes = host_selector::exclusions(selector, &assigned);
         }
-        let selector = host_selector::requirements(selector, &assigned);
-        let selector = selector.unwrap_or_else(|refused| {
+        let selector = host_selector::requirements(selector, &assigned).unwrap_or_else(|refused| {
             mistakes.extend(refused);
             Selector::default()
         });
@@ -341,9 +340,8 @@ pub(crate) fn shared_templates<'a>(clusters: impl Iterator<Item = &'a Cluster>) 
             let name = (&cluster.key.namespace, &template.name);
             let (first, other) = users.entry(name).or_insert((cluster, template));
             if other.labels != template.labels && first.key != cluster.key {
-                let sharing = [*first, cluster];
-                let sharing =
-                    sharing.map(|it| (format!("the Cluster {}", it.key), it.origin.name()));
+                let sharing = [*first, cluster]
+                    .map(|it| (format!("the Cluster {}", it.key), it.origin.name()));
                 let finding = shared_template(&template.name, sharing);
                 findings.push(finding.for_cluster(&first.key).for_cluster(&cluster.key));
             }

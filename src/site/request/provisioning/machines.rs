@@ -155,8 +155,7 @@ impl RequestValidation<'_, '_> {
         let route = |field: &str| below(&at.route, [field]);
         let invalid = Code::InvalidMachine;
         let mistakes = self.findings.len();
-        let mac = asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        let mac = mac.and_then(|text| {
+        let mac = asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty()).and_then(|text| {
             let is_placeholder = text.starts_with('<') || text.contains("{{") || text.contains('$');
             let help = if is_placeholder {
                 "replace the placeholder by the machine's MAC address, such as 52:54:00:ab:cd:ef"
@@ -245,8 +244,8 @@ impl RequestValidation<'_, '_> {
             [one] => Some(&macs.hosts[*one].key),
             _ => None,
         };
-        let with_mac = machines.iter().filter_map(|it| Some((&it.name, it.mac.as_ref()?)));
-        let with_mac: Vec<_> = with_mac.collect();
+        let with_mac: Vec<_> =
+            machines.iter().filter_map(|it| Some((&it.name, it.mac.as_ref()?))).collect();
         for (index, (name, (mac, place))) in with_mac.iter().enumerate() {
             let key = host(*mac);
             let is_same = |(_, (other, _)): &&(_, &(MacAddress, _))| {
@@ -325,8 +324,8 @@ impl RequestValidation<'_, '_> {
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
-        let lacks = host.machine.lacks(hardware).map(|lack| lack.to_string());
-        let lacks: Vec<String> = lacks.chain(unmatched).collect();
+        let lacks: Vec<String> =
+            host.machine.lacks(hardware).map(|lack| lack.to_string()).chain(unmatched).collect();
         if !lacks.is_empty() {
             let lacks = lacks.join("; it ");
             let message = format!("`{name}` is host {key} by its MAC address, which {lacks}");

@@ -130,8 +130,8 @@ impl RequestValidation<'_, '_> {
         }
         let selector_at = at.below(["labelSelector".into()]);
         let selector = node_set.label_selector.as_ref().map(label_selector::check);
-        let selector = selector.and_then(|it| self.accept_checked(it, &selector_at.route));
-        let mut selector = selector.unwrap_or_default();
+        let mut selector =
+            selector.and_then(|it| self.accept_checked(it, &selector_at.route)).unwrap_or_default();
         let (topology_keys, topology_at) = self.topology_keys(node_set, &at);
         let hardware = node_set.hardware.as_ref().map(hardware::check);
         let hardware = hardware.and_then(|it| self.accept_checked(it, &below(route, ["hardware"])));

@@ -102,8 +102,8 @@ impl RequestSpec for LegacySpec {
             cluster = spec.map(|spec| check.sipcluster(&spec));
         }
         let cluster = cluster.filter(|_| !check.findings.iter().any(Finding::is_error));
-        let findings = check.findings.into_iter().map(|finding| finding.for_cluster(&document.key));
-        let findings = findings.collect();
+        let findings =
+            check.findings.into_iter().map(|finding| finding.for_cluster(&document.key)).collect();
         let mut request = document.request(cluster);
         request.former_name = request.former_name.or_else(|| conversion.former_name.clone());
         request.older = Some(Box::new(conversion));
