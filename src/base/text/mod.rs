@@ -1,14 +1,12 @@
 //! Properties of texts, independent of their meaning.
 //!
-//! * `bounded`: limits for texts before parsing.
 //! * `bytes`: searches bytes.
 //! * `credentials`: finds and masks credentials.
 //! * `embedded`: built-in templates.
 //! * `suggest`: suggests a name for an unknown one.
 //! * `visible`: escapes invisible characters.
-//! * `yaml`: reads YAML, fast in the usual style.
+//! * `yaml`: reads YAML within limits, fast in the usual style.
 
-pub(crate) mod bounded;
 pub(crate) mod bytes;
 pub(crate) mod credentials;
 pub(crate) mod embedded;

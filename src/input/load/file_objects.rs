@@ -12,7 +12,7 @@ use super::notations::{kind_of, labels_as_texts, untag_keys};
 use super::parse_error::{ParseError, parse_yaml};
 use super::split::{self, SequenceItem};
 use crate::base::finding::position::{DocumentShape, Origin};
-use crate::base::text::bounded;
+use crate::base::text::yaml::bounded;
 
 /// The maximum number of objects in memory that wait to be interpreted.
 const BATCH: usize = 4096;

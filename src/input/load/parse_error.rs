@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::texts;
-use crate::base::text::bounded::{self, TextLimitExceeded};
+use crate::base::text::yaml::bounded::{self, TextLimitExceeded};
 use crate::base::text::{static_regex, yaml};
 
 /// The reason why a document is invalid.

@@ -9,7 +9,7 @@ use yaml_serde::{Mapping, Value};
 use super::release::ReleasedVersion;
 use super::{FILE, Settings, with_key, without_types};
 use crate::base::finding::{Code, Finding, Origin, Place, RouteStep};
-use crate::base::text::{bounded, yaml};
+use crate::base::text::yaml::{self, bounded};
 use crate::input::load::{Files, ParseError};
 
 /// Help for unreadable settings.

@@ -8,12 +8,14 @@
 //! So it reports no errors, and its values are those of `yaml_serde`. The tests below and the fuzz
 //! target `documents` compare the two.
 //!
+//! * `bounded`: limits for hostile documents.
 //! * `marks`: the ends of spaces, lines and unquoted scalars.
 //! * `reader`: tokens and structure.
 //! * `scalar`: scalars and their values.
 //! * `node`: nodes as the data model of serde.
 //! * `value`: any value, read with tolerance and up to a limit.
 
+pub(crate) mod bounded;
 mod marks;
 mod node;
 mod reader;
@@ -27,8 +29,7 @@ use yaml_serde::Value;
 
 use self::node::YamlNode;
 use self::reader::YamlReader;
-pub(crate) use self::value::{ValueLimit, ValueReader};
-use super::bounded;
+pub(crate) use self::value::ValueReader;
 
 /// Reads a document within the limits of [`bounded`].
 ///

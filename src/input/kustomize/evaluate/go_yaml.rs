@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use granit_parser::{Event, Parser, ScalarStyle};
 use yaml_serde::{Mapping, Value};
 
-use crate::base::text::bounded;
+use crate::base::text::yaml::bounded;
 use crate::input::load::{OtherReading, read_by_others};
 
 /// The reason why a text has no objects.

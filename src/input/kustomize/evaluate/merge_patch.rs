@@ -17,8 +17,8 @@ use super::object::{BuildObject, Id, scalar_text, text_at};
 use super::{EvaluationError, StepResult, refuse};
 use crate::base::api::kustomization::PatchOptions;
 use crate::base::finding::{Origin, Place, RouteStep};
-use crate::base::text::bounded::{self, TextLimitExceeded};
 use crate::base::text::yaml;
+use crate::base::text::yaml::bounded::{self, TextLimitExceeded};
 use crate::input::load::{objects, texts_of_documents};
 
 /// A parsed patch.

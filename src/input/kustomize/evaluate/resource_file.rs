@@ -10,7 +10,7 @@ use super::budget::size;
 use super::object::{BuildObject, set_at, text_at, value_at};
 use crate::base::api::host::{self, BareMetalHost};
 use crate::base::finding::Place;
-use crate::base::text::bounded;
+use crate::base::text::yaml::bounded;
 use crate::input::load::foreign_format::{WHOLLY_ENCRYPTED, foreign_format};
 use crate::input::load::{Files, objects};
 

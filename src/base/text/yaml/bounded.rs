@@ -7,7 +7,7 @@
 
 use serde::de::DeserializeSeed;
 
-use super::yaml::{ValueLimit, ValueReader};
+use super::value::{ValueLimit, ValueReader};
 
 /// The maximum size of an object: 16 MiB, at least 10 times the limit of Kubernetes.
 const LARGEST: usize = 16 << 20;
