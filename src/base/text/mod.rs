@@ -35,11 +35,14 @@ pub fn in_shell(name: &str) -> String {
 /// end the scheme.
 pub(crate) fn in_url(path: &str, allowed: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(byte);
-    let encoded = |byte: u8| match is_plain(&byte) || allowed.contains(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    path.bytes().map(encoded).collect()
+    let mut encoded = String::new();
+    for byte in path.bytes() {
+        match is_plain(&byte) || allowed.contains(&byte) {
+            true => encoded.push(char::from(byte)),
+            false => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 /// Compiles a literal pattern; tests use every literal.

@@ -155,6 +155,8 @@ pub(super) fn resolve_namespaces(
     objects: &mut Vec<RenderedObject>,
     kustomization: Option<&String>,
 ) {
+    // Most directories have no such objects, and reading takes long.
+    let kustomization = kustomization.filter(|_| !objects.is_empty());
     let read = kustomization.and_then(|text| yaml::from_str::<Kustomization>(text).ok());
     if let Some(namespace) = read.and_then(|read| read.namespace) {
         for object in &mut *objects {

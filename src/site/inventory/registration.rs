@@ -107,7 +107,9 @@ const REFUSED: [HostMistake; 8] = [
 pub(super) fn mistakes(hosts: &[Host]) -> Vec<Finding> {
     let mut findings = invalid_bmc_addresses(hosts);
     findings.extend(CREDENTIALS.finding(Code::UserInBmcAddress, hosts));
-    findings.extend(REFUSED.iter().filter_map(|it| it.finding(Code::RefusedHost, hosts)));
+    if hosts.iter().any(|host| host.is_refused) {
+        findings.extend(REFUSED.iter().filter_map(|it| it.finding(Code::RefusedHost, hosts)));
+    }
     findings
 }
 
