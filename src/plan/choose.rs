@@ -84,7 +84,7 @@ pub(super) fn choose(
         let is_alike = demand.kept.is_empty() && !preferred.contains(&demand.cluster.key);
         let key = (pool, is_listed, (!is_alike).then_some(index));
         let explanation = explanations.entry(key).or_insert_with(|| {
-            let refusals = is_listed.then(|| refusals(supply, demand, &takers)).unwrap_or_default();
+            let refusals = if is_listed { refusals(supply, demand, &takers) } else { Vec::new() };
             Arc::new(ShortageExplanation::new(site, demand, &causes, &refusals))
         });
         let shortage = Shortage::new(site, demand, unserved, causes, explanation.clone());
