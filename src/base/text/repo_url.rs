@@ -34,10 +34,10 @@ pub(crate) fn is_same_repo(one: &str, other: &str) -> bool {
 fn is_same_path(urls: [&str; 2], [one, other]: [&str; 2]) -> bool {
     let has = |mark: &str| urls.iter().any(|url| url.contains(mark));
     // Gerrit's URLs of HTTP begin with this, unless they are anonymous.
-    let plain = |path: &str| path.strip_prefix("a/").unwrap_or(path).to_owned();
+    let [plain_one, plain_other] = [one, other].map(|path| path.strip_prefix("a/").unwrap_or(path));
     one == other
         || has("/scm/") && one.eq_ignore_ascii_case(other)
-        || has(":29418/") && plain(one) == plain(other)
+        || has(":29418/") && plain_one == plain_other
 }
 
 /// Returns the host of a repo's URL.

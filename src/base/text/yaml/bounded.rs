@@ -37,12 +37,17 @@ pub(crate) enum TextLimitExceeded {
 
 /// Checks all limits before a text is parsed as YAML. It does not check the syntax.
 pub(crate) fn check(text: &str) -> Result<(), TextLimitExceeded> {
-    not_too_large(text)?;
-    not_too_many(text)?;
-    not_too_deep(text)?;
+    check_text(text)?;
     // The parser reports syntax errors later.
     let _ = check_aliases(text)?;
     Ok(())
+}
+
+/// Checks the limits of a text as written.
+pub(super) fn check_text(text: &str) -> Result<(), TextLimitExceeded> {
+    not_too_large(text)?;
+    not_too_many(text)?;
+    not_too_deep(text)
 }
 
 /// Checks what aliases expand to. Returns the error at which the parser ends, whatever it reads.

@@ -37,7 +37,8 @@ pub(crate) use self::value::ValueReader;
 ///
 /// If it exceeds a limit, is not YAML, or does not fit the type.
 pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, yaml_serde::Error> {
-    bounded::check(text).map_err(yaml_serde::Error::custom)?;
+    bounded::check_text(text).map_err(yaml_serde::Error::custom)?;
+    // The block style has no aliases.
     if let Some(value) = in_block_style(text) {
         return Ok(value);
     }
